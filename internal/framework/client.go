@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -36,6 +37,9 @@ type Clients struct {
 	// HardwareDrift is the default of hardware_drift for every metal_host. It may be null or unknown.
 	HardwareDrift types.String
 
+	// LostRecords is what becomes of resources whose records Ironic has lost.
+	LostRecords lost.Policy
+
 	// Rollout has the defaults of rollout for every metal_deployment.
 	Rollout rollout.Settings
 }
@@ -46,6 +50,7 @@ type WithClient struct {
 	Pool *sharing.Pool // nil: no OneView is configured
 
 	OnChange, HardwareDrift types.String     // as in Clients
+	LostRecords             lost.Policy      // as in Clients
 	Rollout                 rollout.Settings // as in Clients
 }
 
@@ -66,6 +71,7 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 	}
 	w.Site, w.Pool, w.OnChange, w.HardwareDrift, w.Rollout = clients.Site, clients.Pool, clients.OnChange, clients.HardwareDrift,
 		clients.Rollout
+	w.LostRecords = clients.LostRecords
 }
 
 // Known reports whether Ironic can be asked during a plan.

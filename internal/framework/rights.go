@@ -16,7 +16,7 @@ import (
 // WithRights returns the private state of a resource that was just seen by a user with the given rights; nil: unknown. Rights that cover
 // the recorded ones change nothing.
 func (p Private) WithRights(now *api.Rights) Private {
-	if now == nil {
+	if now == nil || p.notes().Missing {
 		return p
 	}
 	if before := p.notes().Rights; before != nil && now.Covers(*before) {

@@ -323,6 +323,28 @@ func Claim(
 	}
 }
 
+// MakeAnew creates the node of a host whose record Ironic has lost, with its UUID. It takes over no other node.
+func MakeAnew(
+	ctx context.Context, site *machine.Site, id string, settings ironic.Settings, cables WantedCables, limit time.Duration,
+) (*machine.Machine, error) {
+	who := CandidateOf(settings, cables)
+	who.UUID = id
+	found, err := Admit(ctx, site, who, time.Now().Add(limit))
+	if err == nil && found != nil {
+		err = fmt.Errorf("node %s has its name, BMC or a port. Delete that node, or import it in place of this host",
+			ironic.NodeLabel(found.Node))
+	}
+	if err != nil {
+		return nil, err
+	}
+	node, err := Enroll(ctx, site, id, settings)
+	if err != nil {
+		NotMade(site, id)
+		return nil, err
+	}
+	return site.Record(node), nil
+}
+
 // Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
 // metal_host manages it.
 func Enroll(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {

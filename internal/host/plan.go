@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
@@ -60,13 +61,28 @@ func (p *plan) decideNew() {
 		p.Forecast.State = decide.Known(stateEnroll)
 		p.notice(withoutBMC(p.Wish, stateEnroll)...)
 	}
-	if !taken {
+	switch {
+	case p.seen.Missing != "":
+		p.warnMadeAnew()
+	case !taken:
 		p.takeOver()
 	}
 	if (inspects || cleans) && !taken && !isFalse(p.PowerManaged) {
 		p.warnNoPort(inspects)
 	}
 	p.refuseShared()
+}
+
+// warnMadeAnew warns of what making a lost record anew does to the machine.
+func (p *plan) warnMadeAnew() {
+	p.Forecast.Restores = p.seen.Restores + 1
+	does := "Nothing on the machine changes."
+	if p.costs(DoWalk, DoConfigure) {
+		does = "Then Ironic cleans the machine, which erases its disks."
+	}
+	p.warn(nil, "Lost record is made anew", fmt.Sprintf("Ironic has no record of host %s, which was %s when Terraform last saw it. It is "+
+		"enrolled again with the same UUID. %s If something was installed on it since, do not apply: adopt it, or set "+
+		"target_state = \"manageable\".", p.Label, p.seen.Missing, does))
 }
 
 // stepsOfNew adds the steps of a new host. Ironic prepares no machine that it cannot reach.
@@ -268,7 +284,7 @@ func (p *plan) warnSteps(leaves bool) (does bool) {
 // then.
 func (p *plan) count() {
 	switch {
-	case p.seen.New:
+	case p.seen.New && p.seen.Missing == "":
 		p.Forecast.Cleanings = decide.Known[int64](0)
 	case !slices.ContainsFunc(p.Steps, Step.counts):
 		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings)

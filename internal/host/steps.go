@@ -54,6 +54,7 @@ type Forecast struct {
 	NoRetireReason bool
 	Pending        decide.Value[[]HardwarePart] // pending_changes
 	Cleanings      decide.Value[int64]
+	Restores       int64
 }
 
 // Step is an operation of an apply.
@@ -77,7 +78,7 @@ type Action string
 
 // The actions, in the order of their steps.
 const (
-	DoEnroll       Action = "enroll"        // create the node, or take over the one that there is
+	DoEnroll       Action = "enroll"        // create the node, or take over the one that there is; in an update, create it again
 	DoLeavePool    Action = "leave pool"    // make an available node manageable, because Ironic retires no available one
 	DoCloseConsole Action = "close console" // because the driver or the console interface changes
 	DoWrite        Action = "write"         // settings, traits, maintenance, port groups and ports

@@ -73,6 +73,9 @@ func (w Wish) isOpen() bool {
 type Seen struct {
 	New bool // Terraform has no host yet; only Answers count then
 
+	// Missing is what the provision state was of a host whose record Ironic has lost. It is made anew: it is New, and counters count, too.
+	Missing ironic.State
+
 	State                  ironic.State
 	Instance               string // what has reserved the node
 	Allocated              bool   // an allocation has
@@ -93,7 +96,7 @@ type Seen struct {
 	Triggers               decide.Value[string]
 	Hardware               Hardware      // as configured until now
 	HardwareDrift          HardwareDrift // likewise
-	Cleanings              int64
+	Cleanings, Restores    int64
 	Foreign                bool // the node belongs to a discovery, and no configuration was applied to it
 	Notes
 	Answers

@@ -27,6 +27,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -85,6 +86,7 @@ type model struct {
 	InspectorEndpoint types.String `tfsdk:"inspector_endpoint"`
 	OnChange          types.String `tfsdk:"on_change"`
 	HardwareDrift     types.String `tfsdk:"hardware_drift"`
+	LostRecords       types.String `tfsdk:"lost_records"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
 	Rollout           types.Object `tfsdk:"rollout"`
 	OneView           types.Object `tfsdk:"oneview"`
@@ -194,7 +196,10 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 		p.appliances = append(p.appliances, appliance)
 		p.mu.Unlock()
 	}
-	clients := framework.Clients{OnChange: m.OnChange, HardwareDrift: m.HardwareDrift, Rollout: rolloutDefaults(ctx, m, &resp.Diagnostics)}
+	clients := framework.Clients{
+		OnChange: m.OnChange, HardwareDrift: m.HardwareDrift, LostRecords: lost.Policy(m.LostRecords.ValueString()),
+		Rollout: rolloutDefaults(ctx, m, &resp.Diagnostics),
+	}
 	clients.Site, clients.Pool = sharing.New(cfg, appliance)
 	p.configured.Store(p.configuredWith(ctx, cfg.Config, clients))
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = clients, clients, clients, clients

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 // Schema sets the schema of the provider block.
@@ -117,6 +118,13 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			"hardware_drift": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf("ignore", "warn", "plan")},
 				MarkdownDescription: "Default of `hardware_drift`: [`ignore`, `warn` or `plan`](guides/hardware-settings.md#drift).",
+			},
+			"lost_records": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(lost.Refuse), string(lost.Recreate))},
+				MarkdownDescription: "What happens where Ironic has no record of a machine that is in the state, or one that is older than " +
+					"Terraform has seen. `refuse` (the default): all stays in the state, and the plan fails, unless the machine was idle. " +
+					"`recreate`: what is missing leaves the state, and the plan enrolls, cleans and deploys it again, which **wipes the " +
+					"machine**. See [Ironic has lost its records](guides/lost-records.md).",
 			},
 			"provisioning_limit": limitSchema(),
 			"rollout":            rolloutSchema(),

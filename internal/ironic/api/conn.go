@@ -131,6 +131,14 @@ func New(cfg Config) *Conn {
 // something that does not exist yet.
 func (c *Conn) Known() bool { return c.cfg.Unknown == "" }
 
+// Address returns the URL of Ironic's API, as far as it is known.
+func (c *Conn) Address() string {
+	if service := c.connected(); service != nil {
+		return service.Endpoint
+	}
+	return c.cfg.Endpoint
+}
+
 // Logger returns the logger of the configuration.
 func (c *Conn) Logger() *slog.Logger { return c.cfg.Logger }
 

@@ -24,6 +24,9 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() || plan == nil && state == nil {
 		return
 	}
+	if state != nil && a.RefuseLost(ctx, kindAllocation, state.ID.ValueString(), "", &resp.Diagnostics) {
+		return
+	}
 	decided := a.decide(ctx, plan, state, req, resp)
 	if plan == nil {
 		a.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)

@@ -2,6 +2,7 @@
 package allocation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -70,6 +72,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	request := wish.Request(ironic.NewUUID())
+	a.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	a.warnLeft(ctx, request.AllocationSpec, &resp.Diagnostics)
 	doing := "allocate a node" + plan.purpose()
 	made, by, err := allocate.Allocate(ctx, a.Site, &request)
@@ -138,7 +141,8 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		switch suspended, err := a.Site.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
-		case !suspended:
+		case suspended || a.keepsLost(ctx, &state, resp):
+		default:
 			framework.WarnUnseen(&resp.Diagnostics, a.Site.Ironic.Project(), "Allocation "+state.ID.ValueString())
 			resp.State.RemoveResource(ctx)
 		}
@@ -162,6 +166,21 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	store()
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
+
+// keepsLost reports whether an allocation that does not exist stays in the state: its node does not exist, either, so Ironic has lost both.
+// A node that exists says itself that the reservation has ended.
+func (a *allocation) keepsLost(ctx context.Context, state *model, resp *resource.ReadResponse) bool {
+	if !framework.IsSet(state.NodeID) {
+		return false
+	}
+	_, err := a.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
+	return a.KeepsLost(ctx, resp.Private, lost.Record{
+		Kind: kindAllocation, ID: state.ID.ValueString(), Use: "reserved",
+		Machine: cmp.Or(state.NodeName.ValueString(), state.NodeID.ValueString()),
+	}, lost.Sight{Err: err}, &resp.Diagnostics)
+}
+
+const kindAllocation = "metal_allocation"
 
 // Update changes name and extra, and waits for an allocation that an interrupted run has created.
 func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {

@@ -24,6 +24,9 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if resp.Diagnostics.HasError() || plan == nil && state == nil {
 		return
 	}
+	if state != nil && r.RefuseLost(ctx, kindGroup, state.ID.ValueString(), "", &resp.Diagnostics) {
+		return
+	}
 	decided := r.decide(ctx, plan, state, framework.LoadPrivate[private](ctx, req.Private), &resp.Diagnostics)
 	if plan == nil {
 		r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)

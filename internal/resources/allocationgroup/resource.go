@@ -2,6 +2,7 @@
 package allocationgroup
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -102,6 +104,8 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	case err != nil:
 		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
 		return
+	case r.keepsLost(ctx, &state, byKey, resp):
+		return
 	case !exists:
 		if !r.isHidden(ctx, &state, req.Private, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
@@ -121,6 +125,26 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
+
+// keepsLost reports whether a group stays in the state as it is, because members have lost their allocations together with their nodes.
+func (r *group) keepsLost(ctx context.Context, state *model, now map[string]*allocate.GroupMember, resp *resource.ReadResponse) bool {
+	var machines []string
+	var missing error
+	for key, was := range state.entries(ctx) {
+		if m := now[key]; m != nil && m.ID != "" || !was.NodeID.Set {
+			continue
+		}
+		if _, err := r.Site.Ironic.NodeForRefresh(ctx, was.NodeID.V); api.IsNotFound(err) {
+			machines, missing = append(machines, cmp.Or(was.NodeName.V, was.NodeID.V)), err
+		}
+	}
+	slices.Sort(machines)
+	return r.KeepsLost(ctx, resp.Private, lost.Record{
+		Kind: kindGroup, ID: state.ID.ValueString(), Use: "reserved", Machine: strings.Join(machines, ", "),
+	}, lost.Sight{Err: missing}, &resp.Diagnostics)
+}
+
+const kindGroup = "metal_allocation_group"
 
 // isHidden adds an error if this user may only lack the rights to see the group: see RefuseHidden.
 func (r *group) isHidden(ctx context.Context, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) bool {

@@ -33,6 +33,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), deploy.NameHolder(d.Site, err))

@@ -174,6 +174,15 @@ func TestAccDeployment_missingNode(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})
 	s.Must(http.MethodDelete, "nodes/"+node, nil)
+	for _, args := range [][]string{{"plan"}, {"plan", "-destroy"}, {"plan", "-replace=metal_deployment.d"}} {
+		acctest.Fails(t, w, args, "has no record of machines that are in this state", "It is the Ironic that the state knows",
+			"n1", "reserved", `lost_records = "recreate"`, "-refresh=false")
+	}
+	acctest.Mention(t, w.Must("apply", "-refresh-only", "-auto-approve"), "Record lost in Ironic")
+	if acctest.InState(t, w, "metal_deployment.d") == nil || acctest.InState(t, w, "metal_allocation.a") == nil {
+		t.Error("the refresh has dropped what Ironic has lost")
+	}
+	w.Configure(s.Provider(`lost_records = "recreate"`) + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1")))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Deployment is gone", "Node "+node+" does not exist in Ironic any more", "Plan: 2 to add")
 	output, code := w.Run("apply", "-auto-approve")

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -19,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 // Values of attributes of metal_deployment.
@@ -217,6 +219,17 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 		m.Protected = types.BoolValue(node.Protected)
 	}
 }
+
+// lostRecord is the deployment as it is if Ironic has lost the record of its node.
+func (m *model) lostRecord() lost.Record {
+	node := &ironic.Node{ProvisionState: m.ProvisionState.ValueString(), InstanceUUID: m.InstanceID.ValueString()}
+	return lost.Record{
+		Kind: kindDeployment, ID: m.ID.ValueString(), Machine: cmp.Or(m.NodeName.ValueString(), m.ID.ValueString()),
+		Use: cmp.Or(lost.UseOf(node), "deployed"),
+	}
+}
+
+const kindDeployment = "metal_deployment"
 
 // isImported reports whether a state is that of a new import: it has the id only.
 func (m *model) isImported() bool { return m.InstanceID.IsNull() }

@@ -26,6 +26,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		framework.RefuseUnread(diags, "the deployment of node "+state.ID.ValueString())
 		return
 	}
+	if state != nil && d.RefuseLost(ctx, kindDeployment, state.ID.ValueString(), "", diags) {
+		return
+	}
 	kept, store := framework.KeepPrivate[private](ctx, resp.Private, diags)
 	defer store()
 	if req.Plan.Raw.IsNull() {
@@ -36,6 +39,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	if diags.HasError() {
+		return
+	}
+	if state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", diags) {
 		return
 	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)

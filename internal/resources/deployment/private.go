@@ -2,11 +2,13 @@ package deployment
 
 import (
 	"context"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 // private is what private state keeps of a deployment: see framework.KeepPrivate.
@@ -21,6 +23,7 @@ type private struct {
 	Last deploy.Wanted `json:"last,omitzero"`
 	// Replaces is of the plan of a new deployment, for the destruction of the one that it replaces.
 	Replaces replacement `json:"replaces,omitzero"`
+	Updated  time.Time   `json:"updated,omitzero"` // see lost.Seen
 	Unbegun  bool        `json:"unbegun,omitzero"` // the creation was interrupted before Ironic was seen at work on the deployment
 }
 
@@ -40,7 +43,7 @@ func (p *private) begun(node *ironic.Node) {
 
 // created notes how a creation has ended: with the footprint of the machine, or before Ironic had begun.
 func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error) {
-	p.Sight = deploy.SightOf(node)
+	p.Sight, p.Updated = deploy.SightOf(node), lost.Seen(p.Updated, node)
 	switch {
 	case failed == nil:
 		p.Runs = runs

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 // Read refreshes the state, and removes the resource if the node does not run its deployment any more.
@@ -29,6 +30,10 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	twice := deploy.DeploymentInState(d.Site, state.ID.ValueString())
 	node, err := d.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
+	if !state.isImported() && d.KeepsLost(ctx, resp.Private, state.lostRecord(), lost.Sight{Node: node, Err: err, Seen: kept.Updated},
+		&resp.Diagnostics) {
 		return
 	}
 	if api.IsNotFound(err) {
@@ -57,7 +62,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	before := *kept
+	before, was := *kept, state
 	d.readContent(ctx, &state, node, kept, imported)
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, before.Last, imported)
@@ -68,6 +73,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	kept.begun(node)
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
+	if imported || !framework.EqualModels(&was, &state) || lost.IsOlder(kept.Updated, node) {
+		kept.Updated = lost.Seen(kept.Updated, node)
+	}
 	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	store()

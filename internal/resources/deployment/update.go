@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
@@ -272,6 +273,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	kept.see(m.Node(), outcome.ForgetNames)
 	kept.begun(m.Node())
+	kept.Updated = lost.Seen(kept.Updated, m.Node())
+	d.NoteSite(ctx, resp.Private, false, &resp.Diagnostics)
 	if outcome.Arrived {
 		kept.Past = kept.Past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), end.Runs)
 		kept.noteFootprint(ctx, m, outcome.Footprint)

@@ -103,7 +103,7 @@ resource "metal_host" "h" {
 		sent["POST /v1/nodes"] != hosts || sent["POST /v1/ports"] != hosts {
 		t.Errorf("the apply sent %v", sent)
 	}
-	if all := len(s.Fake.Requests()); all > 3*hosts+10 { // POST of node and port, and the PATCH that ends the creation
+	if all := len(s.Fake.Requests()); all > 3*hosts+13 { // POST of node and port, and the PATCH that ends the creation
 		t.Errorf("%d requests for %d hosts that are only enrolled", all, hosts)
 	}
 }

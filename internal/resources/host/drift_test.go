@@ -17,17 +17,31 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-func TestAccHost_deletedOutsideIsCreatedAgain(t *testing.T) {
+// An idle host that another client has deleted is made anew in place, with its UUID, what Ironic had of it, and its target state.
+func TestAccHost_deletedOutsideIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	s := site.Start(t, nil)
-	config := hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`)
-	acctest.Test(t,
-		resource.TestStep{Config: config},
-		resource.TestStep{
-			PreConfig:        func() { s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil) },
-			Config:           config,
-			ConfigPlanChecks: hostPlan(plancheck.ResourceActionCreate),
-		},
-	)
+	w := acctest.NewWorkspace(t, hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`, `traits = ["CUSTOM_A"]`,
+		`target_state = "available"`, `properties = { cpus = "4" }`))
+	w.Must("apply", "-auto-approve")
+	before := s.Node(s.Name("h"))
+	s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil)
+	acctest.Mention(t, w.Must("apply", "-refresh-only", "-auto-approve"), "Ironic has no record of "+s.Name("h"))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Lost record is made anew", "was available when Terraform last saw it", "Ironic cleans the machine",
+		"+ restores", "cleanings", "0 -> 1", "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	after := s.Node(s.Name("h"))
+	for _, field := range []string{"uuid", "name", "driver", "properties", "traits", "resource_class", "provision_state"} {
+		if was, is := fmt.Sprint(before[field]), fmt.Sprint(after[field]); was != is {
+			t.Errorf("%s was %s, is %s", field, was, is)
+		}
+	}
+	if portOf(s, s.MAC(1)) == nil {
+		t.Error("its port is missing")
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccHost_deletedOutsideIsDestroyed(t *testing.T) {

@@ -15,7 +15,7 @@ func TestFakeHost_listsWithCountDoNotShiftDeployedMachines(t *testing.T) {
 	t.Parallel()
 	for apart, says := range map[string]string{
 		`bmc = { address = "redfish-virtualmedia://192.0.2.${each}/redfish/v1/Systems/1" }`: "control the machine of node",
-		"driver = \"fake-hardware\"\n  ports = { \"52:54:00:00:00:${each}\" = {} }":          "which has the MAC address",
+		"driver = \"fake-hardware\"\n  ports = { \"52:54:00:00:00:${each}\" = {} }":         "which has the MAC address",
 		`driver = "fake-hardware"`: "the name of node",
 	} {
 		s := site.StartFake(t, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 // Values of attributes of metal_host and metal_deployment.
@@ -83,6 +84,7 @@ type model struct {
 	InstanceID          types.String         `tfsdk:"instance_id"`
 	AllocationID        types.String         `tfsdk:"allocation_id"`
 	Cleanings           types.Int64          `tfsdk:"cleanings"`
+	Restores            types.Int64          `tfsdk:"restores"`
 }
 
 // label names the host in messages.
@@ -148,6 +150,15 @@ func (m *model) node() *ironic.Node {
 		Maintenance: m.Maintenance.ValueBool(), MaintenanceReason: m.MaintenanceReason.ValueString(),
 	}
 }
+
+// lostRecord is the host as it is if Ironic has lost its record.
+func (m *model) lostRecord() lost.Record {
+	return lost.Record{
+		Kind: kindHost, ID: m.ID.ValueString(), Machine: m.label(), State: m.ProvisionState.ValueString(), Use: lost.UseOf(m.node()),
+	}
+}
+
+const kindHost = "metal_host"
 
 // describe names the host in a plan's messages.
 func (m *model) describe() string {

@@ -29,6 +29,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if state != nil && h.RefuseLost(ctx, kindHost, state.ID.ValueString(), "", &resp.Diagnostics) {
+		return
+	}
 	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
 	defer store()
 	before := kept.Managed
@@ -45,6 +48,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		framework.Show(&resp.Diagnostics, hosts.Twin(state.label()))
 		return
 	}
+	if state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), &resp.Diagnostics) {
+		return
+	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)
 	plan.settle(ctx, &config, state, before)
 	plan.planGroups(ctx, &config, state, before)
@@ -52,8 +58,10 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	h.checkDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	h.checkInterfaces(ctx, &plan, &config, state, &resp.Diagnostics)
 	who := plan.intended(ctx, &config, state, before)
-	decided := h.planSteps(ctx, question{plan: &plan, config: &config, state: state, who: who, diags: &resp.Diagnostics}, kept.notes())
-	if state != nil {
+	missing := state != nil && framework.IsMissing(ctx, req.Private)
+	decided := h.planSteps(ctx, question{plan: &plan, config: &config, state: state, who: who, diags: &resp.Diagnostics}, missing,
+		kept.notes())
+	if state != nil && !missing {
 		h.planIdentity(ctx, &config, state, who, &resp.Diagnostics)
 	}
 	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics}, *kept)
@@ -76,13 +84,18 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 }
 
-// planSteps decides about the host, shows that, and plans the computed values.
-func (h *host) planSteps(ctx context.Context, q question, notes hosts.Notes) hosts.Plan {
+// planSteps decides about the host, shows that, and plans the computed values. missing: Ironic has no node of it any more.
+func (h *host) planSteps(ctx context.Context, q question, missing bool, notes hosts.Notes) hosts.Plan {
+	seen, state := hosts.Seen{New: true}, q.state
+	if missing { // the node is new to Ironic
+		q.state = nil
+		seen.Missing, seen.Cleanings = ironic.State(state.ProvisionState.ValueString()), state.Cleanings.ValueInt64()
+		seen.Restores = state.Restores.ValueInt64()
+	}
 	q.wish = h.wishOf(ctx, q.plan, q.config, q.state)
 	q.wish.Identity = hosts.Identified{
-		Identity: q.who.Identity(), Moves: q.who.Moves, ByBMC: !q.config.BMC.IsNull(), Bonds: q.config.bonds(ctx),
+		Identity: q.who.Identity(), Moves: q.who.Moves || missing, ByBMC: !q.config.BMC.IsNull(), Bonds: q.config.bonds(ctx),
 	}
-	seen := hosts.Seen{New: true}
 	if q.state != nil {
 		seen, q.wish.Writes = h.seenOf(ctx, q.state, notes), !framework.EqualModels(q.plan, q.state)
 	} else {
@@ -90,7 +103,13 @@ func (h *host) planSteps(ctx context.Context, q question, notes hosts.Notes) hos
 	}
 	decided := h.decide(ctx, q, seen)
 	framework.Show(q.diags, decided.Notices...)
-	q.plan.foresee(decided.Forecast, q.state)
+	q.plan.foresee(decided.Forecast, state)
+	if missing {
+		q.plan.ProvisionState, q.plan.LastError, q.plan.Fault = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		if q.config.PowerState.IsNull() {
+			q.plan.PowerState = types.StringUnknown()
+		}
+	}
 	return decided
 }
 
@@ -323,6 +342,13 @@ func (m *model) foresee(f hosts.Forecast, state *model) {
 		forecast(&m.BootInterface, *f.BootInterface)
 	}
 	m.setCleanings(f.Cleanings)
+	m.Restores = types.Int64Null()
+	if state != nil {
+		m.Restores = state.Restores
+	}
+	if f.Restores > 0 {
+		m.Restores = types.Int64Value(f.Restores)
+	}
 	if f.LastError {
 		m.LastError = types.StringUnknown()
 	}

@@ -55,6 +55,7 @@ type private struct {
 	Pending    string      `json:"inspection_pending,omitzero"` // see host.PendingInspection
 	Coming     bool        `json:"coming,omitzero"`             // Ironic is on the way to available with the node
 	Quarantine string      `json:"quarantine,omitzero"`         // why the node is in quarantine
+	Updated    time.Time   `json:"updated,omitzero"`            // see lost.Seen
 	// Unverified says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	Unverified bool `json:"unverified,omitzero"`
 	// OnMachine is what is known to be on the machine of the hardware configuration.

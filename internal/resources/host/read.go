@@ -16,6 +16,7 @@ import (
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 var (
@@ -37,6 +38,10 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
+	if !state.isImported() && h.KeepsLost(ctx, resp.Private, state.lostRecord(), lost.Sight{Node: found.node, Err: err, Seen: kept.Updated},
+		&resp.Diagnostics) {
+		return
+	}
 	if api.IsNotFound(err) {
 		framework.WarnUnseen(&resp.Diagnostics, h.Site.Ironic.Project(), "Host "+state.label())
 		resp.State.RemoveResource(ctx)
@@ -46,7 +51,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		framework.Report(&resp.Diagnostics, "read host "+state.label(), err)
 		return
 	}
-	node, imported := found.node, state.isImported()
+	node, imported, was := found.node, state.isImported(), state
 	state.refresh(ctx, found)
 	if state.lostSecret(node, kept.Managed) {
 		state.DriverInfoWOVersion = types.StringNull()
@@ -55,6 +60,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		h.seeNew(ctx, node, kept, &resp.Diagnostics)
 	}
 	kept.see(node)
+	if imported || !framework.EqualModels(&was, &state) || lost.IsOlder(kept.Updated, node) {
+		kept.Updated = lost.Seen(kept.Updated, node)
+	}
 	kept.compare(state.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
 		return hosts.CompareHardware(ctx, h.Site, node, state.onMachine(ctx, kept.notes()), before)
 	}, &resp.Diagnostics)
@@ -115,7 +123,8 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	}
 	found, err := h.look(ctx, &m)
 	kept := framework.LoadPrivate[private](ctx, noted)
-	if err != nil || hosts.HasTwin(h.Site, m.ID.ValueString()) || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) {
+	if err != nil || hosts.HasTwin(h.Site, m.ID.ValueString()) || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) ||
+		lost.IsOlder(kept.Updated, found.node) {
 		return false
 	}
 	was := m

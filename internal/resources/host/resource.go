@@ -4,6 +4,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
@@ -66,6 +68,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	began := h.Site.Ironic.ServerNow()
+	h.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	todo, err := framework.LoadPrivate[private](ctx, framework.Planned(ctx)).planned()
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
@@ -130,25 +133,43 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	began := h.Site.Ironic.ServerNow()
 	defer hosts.Moved(h.Site, state.ID.ValueString())
 	todo, err := kept.planned()
-	var node *ironic.Node
+	var m *machine.Machine
 	if err == nil {
-		node, err = h.Site.Ironic.Node(ctx, state.ID.ValueString())
+		m, err = h.machineOf(ctx, &state, &config, todo, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change host "+state.label(), err)
 		return
 	}
-	change := &change{config: &config, plan: &plan, state: &state, before: kept.Managed, began: began}
-	change.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, OnMachine: kept.OnMachine, Limit: limit})
+	change := &change{
+		config: &config, plan: &plan, state: &state, before: kept.Managed, began: began, madeAnew: todo.Has(hosts.DoEnroll),
+	}
+	change.begin(ctx, h, m, hosts.Order{Plan: todo, OnMachine: kept.OnMachine, Limit: limit})
 	doing, err := change.work.Do(ctx)
 	if err == nil {
 		change.work.Machine.ForgetCreation(ctx, notes.MarkCreation)
 	}
 	change.work.Machine.NoteWork(ctx)
+	h.NoteSite(ctx, resp.Private, false, &resp.Diagnostics)
 	kept.Plan = nil
 	change.finish(ctx, h, hosts.After(change.ending(err)), kept, &resp.State, &resp.Diagnostics, doing, err)
 	store()
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
+}
+
+// machineOf returns the machine of a host in state, and makes its record anew if that is planned.
+func (h *host) machineOf(ctx context.Context, state, config *model, todo hosts.Plan, limit time.Duration) (*machine.Machine, error) {
+	id := state.ID.ValueString()
+	node, err := h.Site.Ironic.Node(ctx, id)
+	switch anew := todo.Has(hosts.DoEnroll); {
+	case anew && api.IsNotFound(err):
+		return hosts.MakeAnew(ctx, h.Site, id, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
+	case anew && err == nil:
+		return nil, fmt.Errorf("Ironic has a record of node %s again. Nothing was done. Plan again", ironic.NodeLabel(node))
+	case err != nil:
+		return nil, err
+	}
+	return h.Site.Record(node), nil
 }
 
 // Delete removes the node from Ironic, unless the node is deployed, or forgets it, if on_destroy says so. It also forgets a
@@ -211,6 +232,7 @@ type change struct {
 	state        *model    // the prior state; nil for a new host
 	before       managed   // what was managed until now
 	takesOver    bool      // a new host gets a node that there is
+	madeAnew     bool      // a host gets a new node, because Ironic has lost the record of its own
 	began        time.Time // of the apply
 
 	work *hosts.Work
@@ -223,10 +245,10 @@ func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order h
 	order.Boot, order.OffMode = c.config.bootSettings(), machine.OffMode(c.config.PowerOffMode.ValueString())
 	_, order.NoRamdisk = c.config.hardwareChanges()
 	order.Rollout = h.Turns(ctx, c.config.rollout())
-	order.IsMade = c.state == nil && !c.takesOver
+	order.IsMade = c.state == nil && !c.takesOver || c.madeAnew
 	order.GoesOn = c.plan.OnFailure.ValueString() == onFailureWarn
 	order.EndTemporary = h.EndTemporary
-	if c.state != nil {
+	if c.state != nil && !c.madeAnew {
 		order.Was = c.state.node()
 		order.Intent = c.plan.intent(ctx, c.config, c.state, m.Node().DriverInfo, c.before)
 	}
@@ -237,12 +259,13 @@ func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order h
 func (c *change) settings(ctx context.Context, todo hosts.Plan) *hosts.Settings {
 	want := c.config.hostSettings(ctx, c.before)
 	switch {
+	case c.madeAnew: // the request that has made the node has it all
 	case c.state != nil:
 		want.Written, want.Resends = c.state.settings(ctx), c.plan.secretsVersion(ctx) != c.state.secretsVersion(ctx)
 	case c.takesOver: // the node has nothing of the configuration yet
 		want.Written, want.Resends = ironic.Settings{}, true
 	}
-	want.IsNew = c.state == nil
+	want.IsNew = c.state == nil || c.madeAnew
 	want.KeepsRetired, want.DropsReason = c.plan.Retired.ValueBool() && !c.config.Retired.ValueBool(), c.plan.RetiredReason.IsNull()
 	want.Forgets = c.state != nil && c.before == nil || c.config.InspectTriggers.IsNull() // after an import, those of another configuration
 	if todo.Has(hosts.DoInspectAgain) {
@@ -326,6 +349,7 @@ func (c *change) note(ctx context.Context, h *host, kept *private, diags *diag.D
 	ctx = context.WithoutCancel(ctx)
 	kept.Unverified = c.work.IsUnverified()
 	kept.see(node)
+	kept.Updated = lost.Seen(kept.Updated, node)
 	kept.compare(c.plan.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
 		return c.work.Compare(ctx, before)
 	}, diags)

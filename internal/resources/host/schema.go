@@ -62,6 +62,11 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 					"if a deciding value is not known yet. What a new host says in its own words does not count. See [Protect " +
 					"machines](../guides/protect-machines.md#what-a-plan-shows).",
 			},
+			"restores": schema.Int64Attribute{
+				Computed: true,
+				MarkdownDescription: "How often a plan has announced that the record of the idle host is made anew, because Ironic has lost " +
+					"it. Not set: never. See [Ironic has lost its records](../guides/lost-records.md).",
+			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What `terraform destroy` does: `delete` (the default) removes the node from Ironic, " +

@@ -1,0 +1,64 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
+)
+
+// NoteSite notes in private state the identity of the site in which a resource is, so that a later run recognises the site. A creation
+// makes one if the site has none. It says nothing if the user may not see it.
+func (w *WithClient) NoteSite(ctx context.Context, private PrivateState, creates bool, diags *diag.Diagnostics) {
+	if load[serverNotes](ctx, private, serverKey).Site != "" {
+		return
+	}
+	if id := lost.Identity(ctx, w.Site, creates); id != "" {
+		diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Site = id })...)
+	}
+}
+
+// Recreates reports whether what Ironic has lost leaves the state.
+func (w *WithClient) Recreates() bool { return w.LostRecords == lost.Recreate }
+
+// KeepsLost notes if Ironic has lost the record of a resource, and reports whether the resource stays in the state as it is for that
+// reason.
+func (w *WithClient) KeepsLost(
+	ctx context.Context, private PrivateState, record lost.Record, now lost.Sight, diags *diag.Diagnostics,
+) bool {
+	if w.Recreates() || !lost.Finds(ctx, w.Site, now, &record) {
+		return false
+	}
+	record.Site = load[serverNotes](ctx, private, serverKey).Site
+	lost.Note(w.Site, record)
+	what := "Ironic's record of %s is older than one that Terraform has seen"
+	if record.Older.IsZero() {
+		diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Missing = true })...)
+		what = "Ironic has no record of %s"
+		if project := w.Site.Ironic.Project(); project != "" {
+			what += ", or does not show it to project " + project
+		}
+	}
+	diags.AddWarning("Record lost in Ironic", fmt.Sprintf(what+". It stays in the state as Terraform has last seen it.", record.Machine))
+	return true
+}
+
+// RefuseLost adds an error to a plan if this run has found that Ironic has lost the record of a resource, and reports that. A resource that
+// is to be created has no ID; its name tells it.
+func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, diags *diag.Diagnostics) bool {
+	if !w.Known() {
+		return false
+	}
+	refused, is := lost.Refusal(ctx, w.Site, kind, id, name)
+	if is {
+		Show(diags, refused)
+	}
+	return is
+}
+
+// IsMissing reports whether the last read of a resource has found no record of it.
+func IsMissing(ctx context.Context, private GettablePrivate) bool {
+	return load[serverNotes](ctx, private, serverKey).Missing
+}

@@ -1,0 +1,179 @@
+// Package lost says what becomes of what Terraform has in state if Ironic has no record of it, or one that is older than Terraform has
+// seen. A machine outlives its record: what runs on it goes on, and nothing may be done to it because its record is missing.
+package lost
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// Policy is lost_records of the provider block.
+type Policy string
+
+// The policies. An empty one is Refuse.
+const (
+	Refuse   Policy = "refuse"
+	Recreate Policy = "recreate"
+)
+
+// Record is what Terraform has of a record that Ironic lost.
+type Record struct {
+	Kind, ID string    // of the resource
+	Machine  string    // name of the machine
+	State    string    // of the machine when Terraform last saw it
+	Use      string    // how it was in use then; "": it was idle
+	Older    time.Time // of a record that is older than Terraform has seen: its time; zero: there is no record
+	Site     string    // identity of the site that the state notes; "": none
+}
+
+// UseOf says how a node is in use; "" if it is not.
+func UseOf(n *ironic.Node) string {
+	switch {
+	case states.IsOccupied(n):
+		return n.ProvisionState
+	case n.InstanceUUID != "":
+		return "reserved"
+	case n.Protected:
+		return "protected"
+	}
+	return ""
+}
+
+// IsOlder reports whether Ironic's record of a node is older than one that Terraform has seen: seen is when its provision state had changed
+// last then, by the same clock of Ironic. A record that was never seen is not older.
+func IsOlder(seen time.Time, n *ironic.Node) bool {
+	return !seen.IsZero() && n.ProvisionUpdatedAt.Before(seen)
+}
+
+// Sight is what Ironic has of a node now, and when the provision state of the node that Terraform has seen last had changed.
+type Sight struct {
+	Node *ironic.Node
+	Err  error // of the read of the node
+	Seen time.Time
+}
+
+// Finds reports whether Ironic has lost a record, and notes in it whether there is an older one. A list may lag behind, so it asks for the
+// node itself before it calls a record old.
+func Finds(ctx context.Context, site *machine.Site, now Sight, r *Record) bool {
+	if now.Err == nil && IsOlder(now.Seen, now.Node) {
+		if now.Node, now.Err = site.Ironic.Node(ctx, now.Node.UUID); now.Err == nil && IsOlder(now.Seen, now.Node) {
+			r.Older = now.Node.ProvisionUpdatedAt
+			if r.Older.IsZero() {
+				r.Older = now.Node.CreatedAt
+			}
+			return true
+		}
+	}
+	return api.IsNotFound(now.Err)
+}
+
+// Seen returns what Terraform notes of a node for IsOlder: the time of its last change; before where Ironic does not say it.
+func Seen(before time.Time, n *ironic.Node) time.Time {
+	if n.ProvisionUpdatedAt.IsZero() {
+		return before
+	}
+	return n.ProvisionUpdatedAt
+}
+
+// isRefused reports whether a plan must not go on with a record. An idle host is made anew only in the site that Terraform knows: another
+// one has machines of its own, and a database that lost everything cannot say what was done to the machine since.
+func (r Record) isRefused(site Verdict) bool {
+	return r.Use != "" || !r.Older.IsZero() || site != SameSite
+}
+
+// what names the machine of a record, and what Terraform knows of it.
+func (r Record) what() string {
+	what := cmp.Or(r.Use, r.State)
+	if !r.Older.IsZero() {
+		what += "; the record is older"
+	}
+	return fmt.Sprintf("%s (%s)", r.Machine, what)
+}
+
+// ledger has the lost records that a run has read.
+type ledger struct {
+	mu    sync.Mutex
+	lost  map[[2]string]Record // by kind and ID
+	spoke bool                 // an error has said everything
+	identity
+}
+
+func ledgerOf(site *machine.Site) *ledger {
+	return machine.Kept(site, func(*machine.Site) *ledger { return &ledger{lost: map[[2]string]Record{}} })
+}
+
+// Note notes that this run has found a record lost.
+func Note(site *machine.Site, r Record) {
+	l := ledgerOf(site)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost[[2]string{r.Kind, r.ID}] = r
+}
+
+// find returns the lost record of a resource. A resource that Terraform replaces has no ID in its plan; a host is found by its name.
+func (l *ledger) find(kind, id, name string) (Record, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r, is := l.lost[[2]string{kind, id}]; is {
+		return r, true
+	}
+	for _, r := range l.lost {
+		if r.Kind == kind && name != "" && r.Machine == name {
+			return r, true
+		}
+	}
+	return Record{}, false
+}
+
+// Machines that an error names at most.
+const named = 20
+
+// refusal returns the error of a plan about a record: the first one of a run says what is known and what to do, and those after it are
+// short.
+func (l *ledger) refusal(r Record, endpoint string, site Verdict) decide.Notice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spoke {
+		return decide.Refuse(nil, summary, "As the first of these errors says: "+r.what()+".")
+	}
+	l.spoke = true
+	return decide.Refuse(nil, summary, explain(slices.Collect(maps.Values(l.lost)), endpoint, site))
+}
+
+const summary = "Ironic has lost the record of a machine"
+
+// explain says what is known of lost records, and what to do.
+func explain(all []Record, endpoint string, site Verdict) string {
+	state := "no record"
+	if slices.ContainsFunc(all, func(r Record) bool { return !r.Older.IsZero() }) {
+		state = "no record, or an older one than Terraform has seen,"
+	}
+	machines := make([]string, 0, len(all))
+	for _, r := range all {
+		machines = append(machines, r.what())
+	}
+	slices.Sort(machines)
+	machines = slices.Compact(machines)
+	rest := ""
+	if more := len(machines) - named; more > 0 {
+		machines, rest = machines[:named], fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("Ironic at %s has %s of machines that are in this state. %s They may still run, so nothing was planned.\n\n"+
+		"If it is the wrong Ironic, correct endpoint; if its database was lost, restore that. To leave the machines as they are, take them "+
+		"out of the state: with removed blocks, or terraform state rm for those with a key. To enroll, clean and deploy them anew, which "+
+		"erases them, set lost_records = \"recreate\" in the provider block.\n\n"+
+		"To destroy what exists no more, use lost_records = \"recreate\" or -refresh=false.\n\nFound so far, as last seen: %s%s.",
+		endpoint, state, site.sentence(), strings.Join(machines, ", "), rest)
+}
