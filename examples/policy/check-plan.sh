@@ -1,8 +1,8 @@
 #!/bin/sh
 # check-plan.sh [--wipes-only] [--allow ADDRESS]... PLAN.json
 #
-# Prints a line for each machine that a plan harms: it is wiped, undeployed, cleaned, restarted or switched off, leaves Ironic or its
-# reservation, or is deployed and gets another driver or boot interface. --wipes-only: only what may erase a disk. --allow: not what this resource or action does.
+# Prints a line for each machine that a plan harms: it is wiped, undeployed, cleaned, restarted or switched off, leaves Ironic, the state
+# or its reservation, is made anew because Ironic has lost it, or is deployed and gets another driver or boot interface. --wipes-only: only what may erase a disk. --allow: not what this resource or action does.
 # Status 0: there is none. 1: there are some. 2: wrong use, or no complete plan. It needs jq 1.6. policy.rego says the same.
 #
 #   terraform plan -out=saved
@@ -69,7 +69,13 @@ found=$(jq -rs --argjson wipes "$wipes" '
   def harms_of_change: .type as $type | .change
     | (.actions | index("delete")) as $ends
     | (.actions | index("update")) as $changes
-    | if $type == "metal_deployment" and $ends then
+    | if .actions == ["forget"] and ($type == "metal_host" or $type == "metal_deployment") then
+        harm(false; "leaves the state")
+      elif .actions == ["create"] and $type == "metal_host" then
+        select(raises("cleanings")) | harm(true; "is cleaned")
+      elif .actions == ["create"] and $type == "metal_deployment" then
+        select(raises("rebuilds")) | harm(true; "its disk is written again")
+      elif $type == "metal_deployment" and $ends then
         select(.before.on_destroy != "forget" and (.before.adopt != true or .before.on_destroy == "undeploy")) | harm(true; "is undeployed")
       elif $type == "metal_deployment" and $changes then
         (select(raises("rebuilds")) | harm(true; "its disk is written again")),
@@ -79,6 +85,7 @@ found=$(jq -rs --argjson wipes "$wipes" '
         select(.before.on_destroy != "forget") | harm(false; "is removed from Ironic")
       elif $type == "metal_host" and $changes then
         (select(raises("cleanings")) | if cleaning_erases then harm(true; "is cleaned") else harm(false; "is restarted") end),
+        (select(raises("restores")) | harm(false; "its lost record is made anew")),
         (select(boots_otherwise) | harm(false; "gets another driver or boot interface")),
         (select(switches_off) | harm(false; "is switched off"))
       elif ($type == "metal_allocation" or $type == "metal_allocation_group") and $ends then

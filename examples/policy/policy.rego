@@ -161,6 +161,36 @@ harms contains {"address": changed.address, "erases": false, "what": "is restart
 	not cleaning_erases(changed.change)
 }
 
+harms contains {"address": changed.address, "erases": false, "what": "leaves the state"} if {
+	some changed in changes
+	changed.type in {"metal_host", "metal_deployment"}
+	changed.change.actions == ["forget"]
+}
+
+# Of a new resource, these counters rise only if Ironic has lost the one before: what it was may still run.
+harms contains {"address": changed.address, "erases": true, "what": "is cleaned"} if {
+	some changed in changes
+	makes(changed, "metal_host")
+	raises(changed.change, "cleanings")
+}
+
+harms contains {"address": changed.address, "erases": true, "what": "its disk is written again"} if {
+	some changed in changes
+	makes(changed, "metal_deployment")
+	raises(changed.change, "rebuilds")
+}
+
+makes(changed, kind) if {
+	changed.type == kind
+	changed.change.actions == ["create"]
+}
+
+harms contains {"address": changed.address, "erases": false, "what": "its lost record is made anew"} if {
+	some changed in changes
+	updates(changed, "metal_host")
+	raises(changed.change, "restores")
+}
+
 # Ironic restarts and rebuilds the machine in another way, which may not work.
 harms contains {"address": changed.address, "erases": false, "what": "gets another driver or boot interface"} if {
 	some changed in changes

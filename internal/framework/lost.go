@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
@@ -28,11 +29,17 @@ func (w *WithClient) Recreates() bool { return w.LostRecords == lost.Recreate }
 func (w *WithClient) KeepsLost(
 	ctx context.Context, private PrivateState, record lost.Record, now lost.Sight, diags *diag.Diagnostics,
 ) bool {
-	if w.Recreates() || !lost.Finds(ctx, w.Site, now, &record) {
+	if w.Recreates() && !api.IsNotFound(now.Err) || !lost.Finds(ctx, w.Site, now, &record) {
 		return false
 	}
 	record.Site = load[serverNotes](ctx, private, serverKey).Site
 	lost.Note(w.Site, record)
+	if w.Recreates() {
+		diags.AddWarning("Record lost in Ironic", fmt.Sprintf("Ironic has no record of %s. It leaves the state, because lost_records is "+
+			"\"recreate\". If the configuration still has it, the apply makes it anew, which erases what may still run on the machine.",
+			record.What()))
+		return false
+	}
 	what := "Ironic's record of %s is older than one that Terraform has seen"
 	if record.Older.IsZero() {
 		diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Missing = true })...)
@@ -48,7 +55,7 @@ func (w *WithClient) KeepsLost(
 // RefuseLost adds an error to a plan if this run has found that Ironic has lost the record of a resource, and reports that. A resource that
 // is to be created has no ID; its name tells it.
 func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, diags *diag.Diagnostics) bool {
-	if !w.Known() {
+	if !w.Known() || w.Recreates() {
 		return false
 	}
 	refused, is := lost.Refusal(ctx, w.Site, kind, id, name)
@@ -56,6 +63,12 @@ func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, diag
 		Show(diags, refused)
 	}
 	return is
+}
+
+// MakesAnew reports whether the plan of a creation makes anew what has left the state, because Ironic has lost it. A resource whose ID is
+// not known yet may be any of its kind.
+func (w *WithClient) MakesAnew(kind, id, name string) bool {
+	return w.Recreates() && w.Site != nil && lost.Has(w.Site, kind, id, name)
 }
 
 // IsMissing reports whether the last read of a resource has found no record of it.

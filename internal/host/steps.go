@@ -67,6 +67,11 @@ type Step struct {
 	Cost  decide.Cost    `json:"cost,omitempty"`
 }
 
+// Costs reports whether a plan has a step that does so much to the machine.
+func (p Plan) Costs(cost decide.Cost) bool {
+	return slices.ContainsFunc(p.Steps, func(step Step) bool { return step.Cost >= cost })
+}
+
 // counts reports whether a step counts in cleanings: Ironic boots the machine for it, or restarts, configures or cleans it. A machine that
 // is only switched does not count, because power_state shows that.
 func (s Step) counts() bool {

@@ -93,8 +93,8 @@ func (r Record) isRefused(site Verdict) bool {
 	return r.Use != "" || !r.Older.IsZero() || site != SameSite
 }
 
-// what names the machine of a record, and what Terraform knows of it.
-func (r Record) what() string {
+// What names the machine of a record, and what Terraform knows of it.
+func (r Record) What() string {
 	what := cmp.Or(r.Use, r.State)
 	if !r.Older.IsZero() {
 		what += "; the record is older"
@@ -137,6 +137,17 @@ func (l *ledger) find(kind, id, name string) (Record, bool) {
 	return Record{}, false
 }
 
+// Has reports whether this run has found the record of a resource lost; without an ID and a name, that of any resource of the kind.
+func Has(site *machine.Site, kind, id, name string) bool {
+	l := ledgerOf(site)
+	if _, is := l.find(kind, id, name); is || id+name != "" {
+		return is
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(slices.Collect(maps.Keys(l.lost)), func(key [2]string) bool { return key[0] == kind })
+}
+
 // Machines that an error names at most.
 const named = 20
 
@@ -146,7 +157,7 @@ func (l *ledger) refusal(r Record, endpoint string, site Verdict) decide.Notice 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spoke {
-		return decide.Refuse(nil, summary, "As the first of these errors says: "+r.what()+".")
+		return decide.Refuse(nil, summary, "As the first of these errors says: "+r.What()+".")
 	}
 	l.spoke = true
 	return decide.Refuse(nil, summary, explain(slices.Collect(maps.Values(l.lost)), endpoint, site))
@@ -162,7 +173,7 @@ func explain(all []Record, endpoint string, site Verdict) string {
 	}
 	machines := make([]string, 0, len(all))
 	for _, r := range all {
-		machines = append(machines, r.what())
+		machines = append(machines, r.What())
 	}
 	slices.Sort(machines)
 	machines = slices.Compact(machines)

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
@@ -67,6 +68,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	look.Power(ctx)
 	framework.Show(diags, look.Notices()...)
 	plan.show(ctx, &config, state, wish, decided)
+	if state == nil && !plan.adopted() && d.MakesAnew(kindDeployment, plan.NodeID.ValueString(), "") {
+		plan.Rebuilds = types.Int64Unknown() // a plan of the apply, which has read nothing, says 0
+	}
 	if deploy.Has(decided.Steps, deploy.DoCheck) {
 		plan.refuseUnreadable(ctx, diags)
 	}

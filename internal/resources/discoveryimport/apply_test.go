@@ -304,8 +304,8 @@ func TestFakeDiscovery_changesOfOthersShow(t *testing.T) {
 	s.Must(http.MethodDelete, "nodes/"+gone, nil)
 	s.Patch(renamed, "replace", "/name", "db")
 	output := w.Must("apply", "-auto-approve")
-	acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed")
-	acctest.NeverMention(t, output, "Warning:") // the plan of the metal_host shows the other name
+	acctest.Mention(t, output, "Record lost in Ironic", "0 added, 1 changed, 1 destroyed")
+	acctest.NeverMention(t, output, "is made anew") // the plan of the metal_host shows the other name
 	if got := discoveries(t, w)["rack"].names(); !slices.Equal(got, []string{name(2)}) {
 		t.Errorf("in state are %v", got)
 	}

@@ -211,6 +211,7 @@ func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	d.settle(ctx, &plan, nil, &resp.Diagnostics)
 	d.lookAgain(ctx, &plan, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)

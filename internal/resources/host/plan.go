@@ -61,6 +61,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	missing := state != nil && framework.IsMissing(ctx, req.Private)
 	decided := h.planSteps(ctx, question{plan: &plan, config: &config, state: state, who: who, diags: &resp.Diagnostics}, missing,
 		kept.notes())
+	if state == nil && decided.Costs(decide.Clean) && h.MakesAnew(kindHost, "", config.Name.ValueString()) {
+		plan.setCleanings(decide.Unknown[int64]()) // a plan of the apply, which has read nothing, says 0
+	}
 	if state != nil && !missing {
 		h.planIdentity(ctx, &config, state, who, &resp.Diagnostics)
 	}

@@ -150,7 +150,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		change.work.Machine.ForgetCreation(ctx, notes.MarkCreation)
 	}
 	change.work.Machine.NoteWork(ctx)
-	h.NoteSite(ctx, resp.Private, false, &resp.Diagnostics)
+	h.NoteSite(ctx, resp.Private, todo.Costs(decide.Restart), &resp.Diagnostics)
 	kept.Plan = nil
 	change.finish(ctx, h, hosts.After(change.ending(err)), kept, &resp.State, &resp.Diagnostics, doing, err)
 	store()
