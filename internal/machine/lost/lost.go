@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -40,8 +42,8 @@ type Record struct {
 
 // UseOf says how a node is in use; "" if it is not.
 func UseOf(n *ironic.Node) string {
-	switch {
-	case states.IsOccupied(n):
+	switch state := ironic.State(n.ProvisionState); {
+	case states.IsOccupied(n), state == nodes.Adopting, state == nodes.AdoptFail:
 		return n.ProvisionState
 	case n.InstanceUUID != "":
 		return "reserved"

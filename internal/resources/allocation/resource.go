@@ -72,7 +72,6 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	request := wish.Request(ironic.NewUUID())
-	a.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	a.warnLeft(ctx, request.AllocationSpec, &resp.Diagnostics)
 	doing := "allocate a node" + plan.purpose()
 	made, by, err := allocate.Allocate(ctx, a.Site, &request)
@@ -86,6 +85,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	plan.fromAllocation(made, "")
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	a.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 
 	awaited, exists, err := allocate.Reserve(ctx, a.Site, &request, made, limit)
 	if !exists { // a creation that has left nothing counts as undone, even if the user has interrupted it

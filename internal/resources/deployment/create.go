@@ -33,7 +33,6 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), deploy.NameHolder(d.Site, err))
@@ -52,6 +51,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	plan.record(m.Node(), instanceID, 0)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	plan.PowerState, plan.InstanceName = power, name // what Ironic has now is from before the deployment
 
 	seen := config.firstSeen(ctx, kept)

@@ -68,7 +68,6 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	began := h.Site.Ironic.ServerNow()
-	h.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	todo, err := framework.LoadPrivate[private](ctx, framework.Planned(ctx)).planned()
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
@@ -87,6 +86,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	plan.ID = recorded.ID // other unknown values stay unknown until the node is prepared
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
+	h.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	kept.Managed = config.managedBy(ctx)
 
 	change := &change{config: &config, plan: &plan, takesOver: found != nil, began: began}
