@@ -73,7 +73,7 @@ func TestStoppedBeforeAnythingWasSent(t *testing.T) {
 	node, _ := s.ironic.Node(name(1))
 	code, stdout, stderr := s.stopAt(t, func(r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/nodes/"+node.UUID)
-	}, "inspect", name(1), "--yes")
+	}, "inspect", name(1), "--yes-erase", name(1))
 	if code != cli.ExitError || !strings.Contains(stdout, "interrupted  The command was stopped before it sent anything.") ||
 		!strings.Contains(stderr, "stopped before the end: 1 machine not finished") {
 		t.Errorf("exit code %d: %q, %q", code, stdout, stderr)

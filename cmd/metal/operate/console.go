@@ -52,7 +52,7 @@ func Commands(s *cli.Settings) []*cobra.Command {
 	return []*cobra.Command{
 		newConsole(s), newPower(s), newManage(s), newInspect(s), newProvide(s), newClean(s), newService(s), newAbort(s), newUnhold(s),
 		newNMI(s), newMedia(s), newBootDevice(s),
-		newMaintenance(s), newRetire(s), newUnretire(s),
+		newMaintenance(s), newRetire(s), newUnretire(s), newDelete(s),
 		newRelease(s), newUndeploy(s), newRescue(s), newUnrescue(s),
 	}
 }

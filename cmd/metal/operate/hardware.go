@@ -17,13 +17,14 @@ import (
 )
 
 const aboutInspect = `metal inspect inspects free machines again, and waits for that. A machine ends manageable; one that was available becomes
-available again, and Ironic cleans it on the way unless automated cleaning is off. Deployed and reserved machines are refused.
+available again, and Ironic cleans it on the way unless automated cleaning is off: that erases its disks, so its name must be typed, or be
+in --yes-erase. Deployed and reserved machines are refused.
 
 An available machine leaves the pool when it has a slot of the limit. Until then, allocations may reserve it; the command then refuses it.
 If the command is killed, the next metal inspect of the machine does the rest.
 
   metal inspect rack1-07
-  metal inspect --resource-class baremetal --provision-state available --yes --dry-run`
+  metal inspect --resource-class baremetal --provision-state manageable --yes`
 
 // newInspect returns the command metal inspect.
 func newInspect(s *cli.Settings) *cobra.Command {
@@ -182,8 +183,8 @@ func newAbort(s *cli.Settings) *cobra.Command {
 func newUnhold(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unhold [NODE...]", Short: "Continue operations that a step holds",
-		Long: "metal unhold continues operations that a step holds, and waits for their end. A cleaning may then erase disks, so that " +
-			"the name of the machine must\nbe typed for it.",
+		Long: "metal unhold continues operations that a step holds, and waits for their end. A cleaning or a deployment may then erase " +
+			"disks, so that the name of\nthe machine must be typed for it.",
 	}
 	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unhold(), nil })
 }

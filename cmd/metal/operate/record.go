@@ -54,3 +54,27 @@ func newUnretire(s *cli.Settings) *cobra.Command {
 	}
 	return newOperation(s, cmd, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unretire(), nil })
 }
+
+const aboutDelete = `metal delete deletes nodes: Ironic knows the machines no more. It sends nothing to a machine, and erases nothing. Machines that are
+deployed, reserved or protected are refused.
+
+The node of a machine that is dead can be deleted although Ironic calls it deployed: disconnect it from the power, so that it writes to
+shared storage no more, put its node into maintenance, and use --dead.
+
+If a configuration has a metal_host of the machine, remove it from there, too: its apply would make the node again.
+
+  metal delete rack1-07                          asks for the name
+  metal maintenance on rack1-07 --reason dead
+  metal delete rack1-07 --dead`
+
+// newDelete returns the command metal delete.
+func newDelete(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "delete [NODE...]", Short: "Delete nodes, which sends nothing to their machines", Long: aboutDelete}
+	dead := false
+	newOperation(s, cmd, operate.RecordTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
+		return operate.Delete(pool, dead), nil
+	})
+	cmd.Flags().BoolVar(&dead, "dead", false, "the machine is dead and disconnected: delete its node although it is deployed or reserved, if "+
+		"it is in maintenance")
+	return cmd
+}

@@ -27,6 +27,11 @@ const MarkAge = 24 * time.Hour
 // ClockSlack is how far the clocks of conductors and API may differ, and times in whole seconds from others.
 const ClockSlack = 5 * time.Second
 
+// IsYoung reports whether a time is at most so long ago. A time to come is not: it is of another clock, or somebody has made it up.
+func IsYoung(at, now time.Time, age time.Duration) bool {
+	return now.Sub(at) <= age && !at.After(now.Add(ClockSlack))
+}
+
 // TakeOverWait is how long a run waits for another one that takes over the same creation.
 const TakeOverWait = 2 * time.Minute
 
@@ -128,7 +133,7 @@ func (r *Run) IsLeft(mark *Creation, extra map[string]any) bool {
 	if !r.IsDead(mark) {
 		return false
 	}
-	if mark.Done.IsZero() || r.client.ServerNow().Sub(mark.Done) < doneAge {
+	if mark.Done.IsZero() || IsYoung(mark.Done, r.client.ServerNow(), doneAge) {
 		return true
 	}
 	deployment := CreationOf(extra, MarkReservation)
@@ -137,7 +142,7 @@ func (r *Run) IsLeft(mark *Creation, extra map[string]any) bool {
 
 // IsRecent reports whether a creation began so recently, by the server's clock, that it may be taken over.
 func (r *Run) IsRecent(mark *Creation) bool {
-	return mark != nil && r.client.ServerNow().Sub(mark.Since) <= MarkAge
+	return mark != nil && IsYoung(mark.Since, r.client.ServerNow(), MarkAge)
 }
 
 // IsPast reports whether a mark has not a time that is still to come, which no run has written.

@@ -64,7 +64,7 @@ func (o *Operation) String() string {
 }
 
 // UnfinishedOperation returns the note on a node; nil if there is none, if its goal is reached, so that nothing is left to do, or if it is
-// older than MarkAge by the clock of the site, and no longer matters.
+// old.
 func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 	if o := OperationOf(n); o != nil && !o.IsOld(now) && !o.Reached(n) {
 		return o
@@ -72,8 +72,8 @@ func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 	return nil
 }
 
-// IsOld reports whether the note is too old to count.
-func (o *Operation) IsOld(now time.Time) bool { return now.Sub(o.Since) > MarkAge }
+// IsOld reports whether the note is too old to count. One of a time to come counts no more: no command of this site has written it.
+func (o *Operation) IsOld(now time.Time) bool { return !IsYoung(o.Since, now, MarkAge) }
 
 // IsOver reports whether the note on a node no longer matters: it is old, or its goal was reached after it was written. A machine that has
 // not left the pool since may still wait for its operation.

@@ -76,6 +76,6 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 // mayLive reports whether the run that has left a note on a node at a time may be alive. Other changes of the state tell nothing: Ironic
 // and operators make them, too.
 func (s Seen) mayLive(run string, since time.Time, n *ironic.Node) bool {
-	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && s.Now.Sub(n.ProvisionUpdatedAt) < aliveFor
-	return s.Alive[run] || s.Now.Sub(since) < aliveFor || deploys && s.Now.Sub(since) < notes.MarkAge
+	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && notes.IsYoung(n.ProvisionUpdatedAt, s.Now, aliveFor)
+	return s.Alive[run] || notes.IsYoung(since, s.Now, aliveFor) || deploys && notes.IsYoung(since, s.Now, notes.MarkAge)
 }

@@ -39,11 +39,15 @@ func Inspect(pool *sharing.Pool) Operation {
 					return Plan{Refused: busy}
 				}
 			}
-			does := "boots Ironic's ramdisk on it, if the site inspects so, and leaves it manageable"
-			if returns(node) {
-				does = "inspects it and makes it available again, for which Ironic cleans it unless automated cleaning is off"
+			plan := Plan{
+				Refused: machine.UsedReason(node, "inspects"), Harm: Restarts,
+				Does: "boots Ironic's ramdisk on it, if the site inspects so, and leaves it manageable",
 			}
-			return Plan{Refused: machine.UsedReason(node, "inspects"), Harm: Restarts, Does: does}
+			if returns(node) {
+				plan.Harm = max(Restarts, harmOfCleaning(node))
+				plan.Does = "inspects it and makes it available again, for which Ironic erases its disks unless automated cleaning is off"
+			}
+			return plan
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			err := m.InspectFor(ctx, returns(m.Node()), timeout)
@@ -81,11 +85,11 @@ func Provide(pool *sharing.Pool) Operation {
 		Command: "provide", Doing: "provide", Timeout: CleanTimeout,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{
-				Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: Erases,
+				Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: harmOfCleaning(node),
 				Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off",
 			}
-			if node.AutomatedClean != nil && !*node.AutomatedClean {
-				plan.Harm, plan.Does = Harmless, "makes it available, without a cleaning, which is off for the node"
+			if plan.Harm == Harmless {
+				plan.Does = "makes it available, without a cleaning, which is off for the node"
 			}
 			switch {
 			case plan.Nothing:
@@ -219,8 +223,11 @@ func Unhold() Operation {
 			if !states.Held(ironic.State(node.ProvisionState)) {
 				return Plan{Refused: "no step holds it"}
 			}
-			if ironic.State(node.ProvisionState) == nodes.CleanHold {
+			switch ironic.State(node.ProvisionState) { //nolint:exhaustive // the others write no disk
+			case nodes.CleanHold:
 				return Plan{Harm: Erases, Does: "continues its cleaning, which may erase its disks"}
+			case nodes.DeployHold:
+				return Plan{Harm: Erases, Does: "continues its deployment, which may write its disks"}
 			}
 			return Plan{Does: "continues its operation"}
 		},

@@ -15,17 +15,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// Harm is the worst that an operation does to a machine.
-type Harm int
-
-// The harms, from the least to the worst.
-const (
-	Harmless Harm = iota // nothing that a user would notice
-	Restarts             // a free machine restarts, or something else that is worth a question
-	Cuts                 // the power of a deployed or reserved machine is cut, or its system is disturbed
-	Erases               // data on its disks is erased
-)
-
 // Plan is what an operation does to one machine.
 type Plan struct {
 	Nothing bool   // the machine is as the operation would leave it
@@ -79,7 +68,7 @@ type Operation struct {
 
 // Plan says what the operation does to a machine now. Where a run or a command may be at work, it does as much harm as a cut of the power.
 func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
-	plan := op.Decide(notes.WithoutOldOperation(node, seen.Now))
+	plan := bounded(op.Decide(notes.WithoutOldOperation(node, seen.Now)), op.Command)
 	if op.Needs != nil && op.Has > 0 && plan.Refused == "" {
 		if since := op.Needs(node); since > op.Has {
 			plan.Refused = fmt.Sprintf("to %s a node in this state needs API %s of Ironic, and %s is in use", op.Doing, since, op.Has)

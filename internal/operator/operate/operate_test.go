@@ -103,11 +103,19 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 			"metal unretire", "", false,
 		},
 		"provide, deployed":    {operate.Provide(nil), node("deploy failed"), operate.Erases, "metal undeploy", "", false},
-		"inspect, in the pool": {inspect, node("available"), operate.Restarts, "", "available again", false},
-		"inspect, manageable":  {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
-		"inspect, after a killed one": {
-			inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Restarts,
+		"inspect, in the pool": {inspect, node("available"), operate.Erases, "", "erases its disks", false},
+		"inspect, in the pool, without cleaning": {
+			inspect, node("available", uncleaned), operate.Restarts,
 			"", "available again", false,
+		},
+		"inspect, manageable": {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
+		"inspect, after a killed one": {
+			inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Erases,
+			"", "available again", false,
+		},
+		"inspect, a note of a time to come": {
+			inspect, node("manageable", noted("terraform_metal_operation", -time.Hour)), operate.Restarts,
+			"", "leaves it manageable", false,
 		},
 		"inspect, long after a killed one": {
 			inspect, node("manageable", noted("terraform_metal_operation", 25*time.Hour)),
@@ -136,7 +144,8 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 			operate.Cuts, "", "ends its operation", false,
 		},
 		"abort, nothing":                {abort, node("active"), operate.Harmless, "there is none", "", false},
-		"unhold":                        {operate.Unhold(), node("deploy hold"), operate.Harmless, "", "continues", false},
+		"unhold":                        {operate.Unhold(), node("service hold"), operate.Harmless, "", "continues", false},
+		"unhold, being deployed":        {operate.Unhold(), node("deploy hold"), operate.Erases, "", "may write its disks", false},
 		"unhold, being cleaned":         {operate.Unhold(), node("clean hold"), operate.Erases, "", "may erase its disks", false},
 		"abort, failed service":         {abort, node("service failed"), operate.Cuts, "", "active again", false},
 		"abort, Ironic of today":        {on("1.110"), node("wait call-back"), operate.Cuts, "", "ends its operation", false},
@@ -159,6 +168,18 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 			operate.Retire("old"), node("available", reserved), operate.Harmless,
 			"metal release", "", false,
 		},
+		"delete, free":                   {operate.Delete(nil, false), node("enroll"), operate.Cuts, "", "keep their data", false},
+		"delete, in use":                 {operate.Delete(nil, false), node("active", reserved), 0, "metal undeploy --release n", "", false},
+		"delete, reserved":               {operate.Delete(nil, false), node("available", reserved), 0, "it is in use", "", false},
+		"delete, in use and maintenance": {operate.Delete(nil, false), node("active", maintained("dead", "")), 0, "it is in use", "", false},
+		"delete, dead":                   {operate.Delete(nil, true), node("active", maintained("dead", "")), operate.Cuts, "", "calls it active", false},
+		"delete, dead, no maintenance":   {operate.Delete(nil, true), node("active", reserved), 0, "metal maintenance on", "", false},
+		"delete, protected": {operate.Delete(nil, true), node("active", maintained("dead", ""), func(n *ironic.Node) {
+			n.Protected = true
+		}), 0, "protected", "", false},
+		"delete, being cleaned":          {operate.Delete(nil, false), node("cleaning"), 0, "operation on it is in progress", "", false},
+		"delete, not cleaned":            {operate.Delete(nil, false), node("clean failed"), 0, "metal manage n", "", false},
+		"delete, broken":                 {operate.Delete(nil, false), node("clean failed", maintained("dead", "")), operate.Cuts, "", "deletes", false},
 		"unretire, not retired":          {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
 		"maintenance on":                 {fan, node("active"), operate.Harmless, "", "puts it into maintenance", false},
 		"maintenance on, has the reason": {fan, node("active", maintained("bad fan", "")), operate.Harmless, "", "", true},
@@ -304,7 +325,7 @@ func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 				"power_state":     "power on",
 			},
 			map[string]any{"provision_state": "available"},
-			"makes it available again, for which Ironic cleans it unless automated cleaning is off, which was not confirmed",
+			"makes it available again, for which Ironic erases its disks unless automated cleaning is off, which was not confirmed",
 		},
 		"another reservation": {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
 	} {

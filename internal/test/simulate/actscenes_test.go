@@ -97,6 +97,7 @@ func commandScenes() (all []scene) {
 		{"maintenance off a", installed("v1"), func(s *site) { s.fake.Set("a", "maintenance", true) }},
 		{"retire a", cleaned(), nil},
 		{"unretire a", cleaned(), func(s *site) { s.fake.Set("a", "retired", true) }},
+		{"delete a", cleaned(), nil},
 		{"release a", reserved, nil},
 		{"console a", consoled(object{}), nil},
 		{"unrescue a", installed("v1"), func(s *site) { s.fake.Set("a", "provision_state", "rescue") }},
