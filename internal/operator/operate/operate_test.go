@@ -64,6 +64,7 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 	steps := ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}}
 	wipes := ironic.Order{Steps: []ironic.CleanStep{{Interface: "deploy", Step: "erase_devices"}}}
 	off, inspect, abort := operate.Power(machine.ActionOff), operate.Inspect(nil), operate.Abort()
+	keep, force, dead := operate.Delete(nil, false), operate.Delete(nil, true), maintained("dead", "")
 	on := func(version string) operate.Operation {
 		op := operate.Abort()
 		op.Has, _ = api.ParseMicroversion(version)
@@ -168,18 +169,18 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 			operate.Retire("old"), node("available", reserved), operate.Harmless,
 			"metal release", "", false,
 		},
-		"delete, free":                   {operate.Delete(nil, false), node("enroll"), operate.Cuts, "", "keep their data", false},
-		"delete, in use":                 {operate.Delete(nil, false), node("active", reserved), 0, "metal undeploy --release n", "", false},
-		"delete, reserved":               {operate.Delete(nil, false), node("available", reserved), 0, "it is in use", "", false},
-		"delete, in use and maintenance": {operate.Delete(nil, false), node("active", maintained("dead", "")), 0, "it is in use", "", false},
-		"delete, dead":                   {operate.Delete(nil, true), node("active", maintained("dead", "")), operate.Cuts, "", "calls it active", false},
-		"delete, dead, no maintenance":   {operate.Delete(nil, true), node("active", reserved), 0, "metal maintenance on", "", false},
-		"delete, protected": {operate.Delete(nil, true), node("active", maintained("dead", ""), func(n *ironic.Node) {
+		"delete, free":                   {keep, node("enroll"), operate.Cuts, "", "keep their data", false},
+		"delete, in use":                 {keep, node("active", reserved), 0, "metal undeploy --release n", "", false},
+		"delete, reserved":               {keep, node("available", reserved), 0, "it is in use", "", false},
+		"delete, in use and maintenance": {keep, node("active", dead), 0, "it is in use", "", false},
+		"delete, dead":                   {force, node("active", dead), operate.Cuts, "", "calls it active", false},
+		"delete, dead, no maintenance":   {force, node("active", reserved), 0, "metal maintenance on", "", false},
+		"delete, protected": {force, node("active", dead, func(n *ironic.Node) {
 			n.Protected = true
 		}), 0, "protected", "", false},
-		"delete, being cleaned":          {operate.Delete(nil, false), node("cleaning"), 0, "operation on it is in progress", "", false},
-		"delete, not cleaned":            {operate.Delete(nil, false), node("clean failed"), 0, "metal manage n", "", false},
-		"delete, broken":                 {operate.Delete(nil, false), node("clean failed", maintained("dead", "")), operate.Cuts, "", "deletes", false},
+		"delete, being cleaned":          {keep, node("cleaning"), 0, "operation on it is in progress", "", false},
+		"delete, not cleaned":            {keep, node("clean failed"), 0, "metal manage n", "", false},
+		"delete, broken":                 {keep, node("clean failed", dead), operate.Cuts, "", "deletes", false},
 		"unretire, not retired":          {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
 		"maintenance on":                 {fan, node("active"), operate.Harmless, "", "puts it into maintenance", false},
 		"maintenance on, has the reason": {fan, node("active", maintained("bad fan", "")), operate.Harmless, "", "", true},
