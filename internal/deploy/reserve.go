@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -170,6 +171,21 @@ func NameHolder(site *machine.Site, err error) error {
 		e.Advice = machine.AdviseReserved(e.Node, failure.AboutOf[string](e, machine.KindReserved), sibling)
 	}
 	return err
+}
+
+// MeetsDeployment returns the error of a creation that has found something deployed on its node. It says first why a replacement finds
+// that.
+func MeetsDeployment(node *ironic.Node, err error) error {
+	if !failure.Is(err, machine.KindRefused) || !states.IsOccupied(node) {
+		return err
+	}
+	return &failure.Error{
+		Kind: machine.KindRefused, Node: node, Err: err,
+		Fact: fmt.Sprintf("node %s is in state %q: something is deployed on it, and nothing was done", ironic.NodeLabel(node),
+			node.ProvisionState),
+		Advice: failure.AdviseCreateFirst("a deployment on the same node") + "\n\nThe provider deploys no machine on which something else " +
+			"runs. If it is not this deployment that runs there, name another node.",
+	}
 }
 
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does

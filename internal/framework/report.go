@@ -126,8 +126,17 @@ func WarnTakenOver(diags *diag.Diagnostics, what string, by *notes.Creation, mor
 
 // WarnKept tells the user that a deletion leaves what another resource of the same run has taken over.
 func WarnKept(diags *diag.Diagnostics, what string) {
-	diags.AddWarning("Taken-over object is not deleted",
-		fmt.Sprintf("Another resource of this apply has taken over %s, so it stays.", what))
+	diags.AddWarning("Taken-over object is not deleted", fmt.Sprintf("Another resource of this apply has taken over %s, so it stays. %s",
+		what, failure.AdviseCreateFirst("what has the same name")))
+}
+
+// ReportKept is WarnKept for a machine that was to be replaced, and of which nothing was touched: that is no success. The caller has seen
+// to it that the next apply, which deletes the former resource, touches nothing either.
+func ReportKept(diags *diag.Diagnostics, what, object string) {
+	ReportUndone(diags, "replace "+what, &failure.Error{
+		Fact: "nothing was done: it is as it was, and stays",
+		Advice: failure.AdviseCreateFirst(object) + " Apply once more: that ends the replacement, and touches nothing.",
+	})
 }
 
 // WarnRelease warns if releasing an allocation also undeploys its node, because a killed run has put the node into quarantine and did not

@@ -87,9 +87,15 @@ func (e *Taken) advice() string {
 	if e.Making != nil {
 		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
 	}
-	switch {
-	case e.For != nil:
+	if e.For != nil {
 		return e.adviceForChange()
+	}
+	return failure.AdviseCreateFirst("a host of the same machine") + "\n\n" + e.adviceForNew()
+}
+
+// adviceForNew says what to do about a new host that needs what another node has.
+func (e *Taken) adviceForNew() string {
+	switch {
 	case e.Obstacle != "":
 		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the "+
 			"provider does not take it over, because %s. If the machine is yours, import it:\n\n  terraform import <address of the "+

@@ -375,6 +375,9 @@ func AdviseReserved(node *ironic.Node, ours string, sibling bool) string {
 	if sibling {
 		holder = "Another metal_deployment of this apply has this node."
 	}
+	if !sibling && ours == "" && states.IsOccupied(node) {
+		holder = failure.AdviseCreateFirst("a deployment on the same node") + "\n\n" + holder
+	}
 	return fmt.Sprintf("%s A node runs only one deployment. If the other one is in this state, this command names it:\n\n  terraform "+
 		"state list -id=%s\n\n"+
 		"Give one of the two another node. Do not import the node a second time: destroying either of the two undeploys the machine. "+

@@ -73,13 +73,23 @@ func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) e
 		}
 	}
 	if states.Deployed(m.node) {
-		reason := states.ReasonDeployed.String()
-		if m.node.InstanceUUID != "" {
-			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", m.node.InstanceUUID)
-		}
-		return RefusedFor(m.node, reason)
+		return keptMachine(m.node)
 	}
 	return s.Ironic.DeleteNode(ctx, id)
+}
+
+// keptMachine returns the error of the deletion of a node that is in use. It says first how to keep what runs on the machine.
+func keptMachine(node *ironic.Node) error {
+	use := "something is deployed on it"
+	if !states.IsOccupied(node) {
+		use = "it is reserved by " + node.InstanceUUID
+	}
+	err := &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q, and %s: its host cannot be deleted",
+		ironic.NodeLabel(node), node.ProvisionState, use)}
+	err.Advice = "To keep the machine as it is: leave out -replace, run terraform untaint if the host is tainted, or add the host to the " +
+		"configuration again. To forget the host, apply on_destroy = \"forget\" for it first, or use a removed block with destroy = " +
+		"false.\n\nOnly if the machine may be wiped: destroy its metal_deployment and metal_allocation first."
+	return err
 }
 
 // lastRead reads the node once more after the user has stopped the run, or after a time-out, because a verb may have been sent since the

@@ -12,6 +12,13 @@ import (
 const AdviseProtected = "If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: " +
 	"baremetal node unset <node> --protected."
 
+// AdviseCreateFirst says why a creation meets what it was to replace, such as "a deployment on the same node". Terraform tells a provider
+// neither that it replaces a resource nor whether it destroys that first.
+func AdviseCreateFirst(object string) string {
+	return "create_before_destroy, here or in a resource that depends on this one, cannot replace " + object + ". If this apply replaces " +
+		"one, remove create_before_destroy, or leave out -replace."
+}
+
 // adviseStatus returns advice for refusals of Ironic that users meet.
 func adviseStatus(status *api.StatusError) string {
 	if refusal := api.RefusalBy(status); refusal != nil {
@@ -52,7 +59,7 @@ func AdviseConflict(message string) string {
 		{"A node with name ", "metal_host", "Names are unique in Ironic. Import the existing node, or choose another name."},
 		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or " +
 			"correct the ports."},
-		{"An allocation with name ", "metal_allocation", "Names of allocations are unique in Ironic. Import the existing allocation, or " +
+		{"An allocation with name ", "metal_allocation", AdviseCreateFirst("an allocation of the same name") + "\n\nNames of allocations are unique in Ironic. Import the existing allocation, or " +
 			"choose another name."},
 		{"A deploy template with name ", "metal_deploy_template", "Names of deploy templates are unique in Ironic. Import the existing " +
 			"template, or choose another name."},

@@ -72,8 +72,11 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.Show(&resp.Diagnostics, deploy.ProtectNew(ctx, m)...)
 	}
 	err = m.EndCreation(ctx, notes.MarkReservation, err)
-	if notes.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
-		resp.State.RemoveResource(ctx)
+	if others := reserved.isOthers(err, &plan, wanted, m.Node()); others || notes.IsSuperseded(err) {
+		resp.State.RemoveResource(ctx) // as a tainted resource, it would be undeployed
+		if others {
+			err = deploy.MeetsDeployment(m.Node(), err)
+		}
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}

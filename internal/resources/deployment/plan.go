@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // ModifyPlan shows what deploy.Decide decides, and stores its steps for the apply.
@@ -93,6 +94,7 @@ func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, d
 	if state == nil {
 		return
 	}
+	kept.Superseded = d.Known() && d.Site.Run.HasTakenOver(notes.MarkReservation, state.ID.ValueString())
 	look := d.decide(ctx, deploy.Wish{Destroy: true}, d.seen(ctx, state, deploy.Wish{}, kept, diags))
 	framework.Show(diags, look.Plan.Notices...)
 	if look.Plan.Refused() {

@@ -25,6 +25,8 @@ type private struct {
 	Replaces replacement `json:"replaces,omitzero"`
 	Updated  time.Time   `json:"updated,omitzero"` // see lost.Seen
 	Unbegun  bool        `json:"unbegun,omitzero"` // the creation was interrupted before Ironic was seen at work on the deployment
+	// Superseded is of the plan of a destruction that this run makes after a creation has taken the deployment over.
+	Superseded bool `json:"superseded,omitzero"`
 }
 
 // see notes the sight of a node, and its former names. deployed reports whether the machine was just deployed, under its present name.

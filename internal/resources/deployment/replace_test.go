@@ -137,3 +137,28 @@ func TestAccDeployment_forgottenMachineIsNotReplaced(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
 }
+
+// Terraform creates a deployment with create_before_destroy before it destroys the former one, and tells no provider. The machine stays as it
+// is, the apply fails, and no later apply wipes it.
+func TestAccDeployment_createBeforeDestroyReplacesNothing(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
+		"lifecycle {\n    create_before_destroy = true\n  }"))
+	w.RealCLI()
+	w.Must("apply", "-auto-approve")
+	before := s.Node(node)["instance_uuid"]
+	replace := []string{"apply", "-auto-approve", "-replace=" + acctest.DeploymentAddress}
+	text := "cannot replace a deployment on the same node"
+	acctest.Mention(t, strings.Join(strings.Fields(acctest.Fails(t, w, replace)), " "), text, "Apply once more")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 1 destroyed")
+	acctest.NoChanges(t, w)
+	later := strings.Join(strings.Fields(acctest.Fails(t, w, replace)), " ") // the mark of the creation is gone
+	acctest.Mention(t, later, text)
+	acctest.NoChanges(t, w)
+	if is := s.Node(node); is["instance_uuid"] != before || is["provision_state"] != "active" {
+		t.Errorf("the machine was touched: %v", is)
+	}
+	w.Must("destroy", "-auto-approve")
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -75,11 +76,17 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if api.IsNotFound(err) {
 		return
 	}
-	if d.Site.Run.HasTakenOver(notes.MarkReservation, state.ID.ValueString()) {
-		framework.WarnKept(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
+	label, lost := state.ID.ValueString(), ""
+	if d.Site.Run.HasTakenOver(notes.MarkReservation, label) {
+		if !framework.LoadPrivate[private](ctx, req.Private).Superseded {
+			framework.WarnKept(&resp.Diagnostics, "the deployment of node "+label)
+			return
+		}
+		state.OnDestroy = types.StringValue(destroyForget) // of what another resource has in state now
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+		framework.ReportKept(&resp.Diagnostics, "the deployment of node "+label, "a deployment on the same node")
 		return
 	}
-	label, lost := state.ID.ValueString(), ""
 	if err == nil {
 		label = ironic.NodeLabel(m.Node())
 		lost, err = d.undeploy(ctx, &state, m, framework.LoadPrivate[private](ctx, req.Private).Replaces, limit)

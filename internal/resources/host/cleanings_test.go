@@ -90,3 +90,22 @@ func TestAccHost_destroyPlanSaysWhatStaysInIronic(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	w.Must("destroy", "-auto-approve")
 }
+
+// A host with create_before_destroy cannot be replaced: its node stays, the apply fails, and no later apply deletes the node.
+func TestAccHost_createBeforeDestroyReplacesNothing(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`,
+		"lifecycle {\n    create_before_destroy = true\n  }"))
+	w.RealCLI()
+	w.Must("apply", "-auto-approve")
+	id := acctest.InState(t, w, acctest.HostAddress).Values["id"]
+	failed := acctest.Fails(t, w, []string{"apply", "-auto-approve", "-replace=" + acctest.HostAddress})
+	acctest.Mention(t, strings.Join(strings.Fields(failed), " "), "cannot replace a host of the same machine", "Apply once more")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 1 destroyed")
+	acctest.NoChanges(t, w)
+	if got := acctest.InState(t, w, acctest.HostAddress).Values["id"]; got != id || s.Node(site.Text(id))["name"] != s.Name("h") {
+		t.Errorf("the node was %v, and is %v", id, got)
+	}
+	w.Must("destroy", "-auto-approve")
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
@@ -36,6 +37,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	defer store()
 	before := kept.Managed
 	if req.Plan.Raw.IsNull() {
+		kept.Superseded = h.Known() && h.Site.Run.HasTakenOver(notes.MarkCreation, state.ID.ValueString())
 		h.planDestroy(ctx, state, before, &resp.Diagnostics)
 		return
 	}

@@ -63,6 +63,8 @@ type private struct {
 	// Compared is what the last comparison of the machine with the hardware configuration has found.
 	Compared *hosts.HardwareComparison `json:"compared,omitzero"`
 	Cabling  cablingNote               `json:"cabling,omitzero"`
+	// Superseded is of the plan of a destruction that this run makes after a creation has taken the node over.
+	Superseded bool `json:"superseded,omitzero"`
 }
 
 // cablingNote is what private state says of the cables of a host.

@@ -205,7 +205,13 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	gone, ended := false, hosts.Deleting(h.Site, state.ID.ValueString())
 	defer func() { ended(gone) }()
 	if h.Site.Run.HasTakenOver(notes.MarkCreation, state.ID.ValueString()) {
-		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
+		if !framework.LoadPrivate[private](ctx, req.Private).Superseded {
+			framework.WarnKept(&resp.Diagnostics, "node "+state.label())
+			return
+		}
+		state.OnDestroy = types.StringValue(destroyForget) // of what another resource has in state now
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+		framework.ReportKept(&resp.Diagnostics, "host "+state.label(), "a host of the same machine")
 		return
 	}
 	if h.HasOneView() {
