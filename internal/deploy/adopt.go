@@ -1,15 +1,20 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -23,6 +28,69 @@ func checkAdoption(n *ironic.Node) error {
 		return nil
 	}
 	return machine.RefusedFor(n, states.ReasonNoAdopt.String())
+}
+
+// hosts returns the hosts that this plan creates or changes and that may be the one that is adopted. An allocation reserves no new host
+// that can be adopted.
+func (l *Look) hosts() []expect.ExpectedHost {
+	if l.Site == nil || !l.Wish.Node.Set && !l.Wish.Allocation.IsNull() {
+		return nil
+	}
+	return expect.HostsOf(l.Site, l.Wish.Node.V)
+}
+
+// becomesAvailable reports whether a host goes to the pool, from which Ironic adopts no machine, and is cleaned for that.
+func becomesAvailable(h expect.ExpectedHost) bool { return h.Target == string(states.GoalAvailable) }
+
+// refuseCleaned refuses to adopt a machine that its host cleans first, in the same apply.
+func (l *Look) refuseCleaned() bool {
+	hosts := l.hosts()
+	if len(hosts) == 0 || slices.ContainsFunc(hosts, func(h expect.ExpectedHost) bool { return !becomesAvailable(h) }) {
+		return false
+	}
+	l.refuse(decide.At("adopt"), "Adopted machine would be cleaned", fmt.Sprintf("This plan makes host %s available before the adoption: "+
+		"Ironic cleans the machine for that, which erases its disks, and adopts only manageable machines. Set target_state = "+
+		"\"manageable\" on the metal_host of each machine that is adopted.", namesOf(hosts)))
+	return true
+}
+
+// warnAdopted says how an adoption and its end affect the machine. label names it; "" if it is not known yet.
+func (l *Look) warnAdopted(label string) {
+	end := "leaves it running"
+	if l.Wish.OnDestroy.V == DestroyUndeploys {
+		end = "undeploys and cleans it, which erases its data"
+	}
+	is := ": nothing is written to its disks, and it is not restarted"
+	var cleaned, disturbed []expect.ExpectedHost
+	for _, h := range l.hosts() {
+		switch {
+		case becomesAvailable(h):
+			cleaned = append(cleaned, h)
+		case h.Disturbs:
+			disturbed = append(disturbed, h)
+		}
+	}
+	switch {
+	case len(cleaned) > 0:
+		is = ", unless it is one of the hosts that this plan makes available and cleans: " + namesOf(cleaned) + ". Adopt none of those"
+	case len(disturbed) > 0:
+		is = ". The adoption touches nothing, but this plan restarts or configures host " + namesOf(disturbed) + " before it"
+	}
+	l.warn(decide.At("adopt"), "Machine is adopted", fmt.Sprintf("Node %s is recorded as deployed, with what it runs%s. Destroying the "+
+		"resource %s.", cmp.Or(label, "(known after apply)"), is, end))
+}
+
+// namesOf names some hosts of a plan.
+func namesOf(hosts []expect.ExpectedHost) string {
+	const most = 5
+	var names []string
+	for _, h := range hosts[:min(len(hosts), most)] {
+		names = append(names, cmp.Or(h.Name, "(without a name)"))
+	}
+	if more := len(hosts) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // ReserveAdopted makes sure that the machine is reserved before it is adopted: otherwise other clients could take it. It returns the

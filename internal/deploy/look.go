@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ func Label(ctx context.Context, site *machine.Site, id string) string {
 
 // adoption says how the adoption of a machine, and its end, affect that machine, and warns if it cannot be adopted now.
 func (l *Look) adoption(ctx context.Context) {
-	label := l.Wish.Node.V
+	label, runs := l.Wish.Node.V, false
 	if l.Wish.Node.Set && l.Site != nil {
 		node, err := l.Node(ctx)
 		if api.IsNotFound(err) {
@@ -98,6 +97,7 @@ func (l *Look) adoption(ctx context.Context) {
 				}
 				l.warn(decide.At("power_state"), "Power is switched", switched)
 			}
+			runs = states.Deployed(node)
 			if err := checkAdoption(node); err != nil && checkAdoption(expect.AsPlanned(l.Site, node)) != nil {
 				_, detail := failure.Explain("", err)
 				l.warn(decide.At("adopt"), "Node cannot be adopted", "Unless the node changes first, the apply will fail: "+detail)
@@ -105,12 +105,9 @@ func (l *Look) adoption(ctx context.Context) {
 			}
 		}
 	}
-	end := "leaves it running"
-	if l.Wish.OnDestroy.V == DestroyUndeploys {
-		end = "undeploys and cleans it, which erases its data"
+	if runs || !l.refuseCleaned() {
+		l.warnAdopted(label)
 	}
-	l.warn(decide.At("adopt"), "Machine is adopted", fmt.Sprintf("Node %s is recorded as deployed, with what it runs: nothing is written "+
-		"to its disks, and it is not restarted. Destroying the resource %s.", cmp.Or(label, "(known after apply)"), end))
 }
 
 // unknown warns that Ironic has no node of a name or UUID, unless this plan creates or changes a host that may be meant.

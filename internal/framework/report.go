@@ -134,7 +134,7 @@ func WarnKept(diags *diag.Diagnostics, what string) {
 // to it that the next apply, which deletes the former resource, touches nothing either.
 func ReportKept(diags *diag.Diagnostics, what, object string) {
 	ReportUndone(diags, "replace "+what, &failure.Error{
-		Fact: "nothing was done: it is as it was, and stays",
+		Fact:   "nothing was done: it is as it was, and stays",
 		Advice: failure.AdviseCreateFirst(object) + " Apply once more: that ends the replacement, and touches nothing.",
 	})
 }

@@ -21,6 +21,7 @@ type ExpectedHost struct {
 	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
 	BootPort        bool // it may get a port from which it can boot
+	Disturbs        bool // its apply restarts, cleans or configures the machine
 	Ports           bool // its ports or port groups change, or an inspection may change them
 }
 
@@ -91,6 +92,20 @@ func EndsHosts(site *machine.Site) bool {
 // Host reports whether this plan creates or changes a host that may be the one with a name or UUID.
 func (e *Expected) Host(ref string) bool {
 	return e.any(func(h ExpectedHost) bool { return h.Name == "" || h.Name == ref || h.ID == ref })
+}
+
+// HostsOf returns the hosts that this plan creates or changes and that may be the one with a name or UUID. An empty one is not known yet: it
+// may be any new host.
+func HostsOf(site *machine.Site, ref string) (may []ExpectedHost) {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	for _, h := range planned.hosts {
+		if ref == "" && h.ID == "" || ref != "" && (h.ID == ref || h.Name == ref) {
+			may = append(may, h)
+		}
+	}
+	return may
 }
 
 // find returns the host of a node, if this plan changes it.

@@ -138,8 +138,8 @@ func TestAccDeployment_forgottenMachineIsNotReplaced(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// Terraform creates a deployment with create_before_destroy before it destroys the former one, and tells no provider. The machine stays as it
-// is, the apply fails, and no later apply wipes it.
+// Terraform creates a deployment with create_before_destroy before it destroys the former one, and tells no provider. The machine stays as
+// it is, the apply fails, and no later apply wipes it.
 func TestAccDeployment_createBeforeDestroyReplacesNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
