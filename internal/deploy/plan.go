@@ -108,6 +108,7 @@ func (d *decision) change() {
 	} else {
 		d.boot()
 	}
+	d.warnOther()
 	d.warnRecorded()
 	d.rescue()
 	d.connect()

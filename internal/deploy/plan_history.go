@@ -128,6 +128,30 @@ func (d *decision) warnRecorded() {
 			d.seen.Label))
 }
 
+// warnOther warns of an import whose configuration the machine certainly does not run: the next plan deploys the machine.
+func (d *decision) warnOther() {
+	if !d.imports() || d.onChange == ChangeIgnored || d.asked.Adopt || !d.asked.LiveISO.IsNull() || d.leavesImported() {
+		return
+	}
+	loss := "wipes its root disk"
+	if d.onChange == ChangeReplaces {
+		loss = "replaces the deployment, which undeploys and cleans the machine"
+	}
+	later := d.seen.Past
+	later.Phase = Unapplied
+	for _, name := range ContentNames() {
+		if later.records(name, d.asked, d.seen.Was) || compare(d.asked.Content[name], d.seen.Was.Content[name]) != differs {
+			continue
+		}
+		runs, says := "another "+name+" than the configuration says", ""
+		if name == attrImage {
+			runs, says = d.seen.Was.content(), ", and the configuration says "+d.asked.content()
+		}
+		d.warn(decide.At(name), "Imported machine runs something else", fmt.Sprintf("Node %s runs %s%s. This apply does not touch the "+
+			"machine. The next plan %s. To keep what runs, set %s to what the node has.", d.seen.Label, runs, says, loss, name))
+	}
+}
+
 // keepName plans that the config drive stays as it is, if it would only follow a rename of the node, and nothing else deploys the machine.
 func (d *decision) keepName() {
 	drive, was := d.wish.Content[attrConfigDrive], d.was.Content[attrConfigDrive]

@@ -160,7 +160,7 @@ image=http://images/b, on_change=ignore | detected by bootc | - | - | 0/0
 image=http://images/b, on_change=replace | detected by bootc | ANEWimage | - | 0/0
 image=? | detected by bootc | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
 image=http://images/b | deploy failed, detected by bootc | ANEWimage | Deploy interface has to be chosen again | 0/0
-image=http://images/b | importing, detected by bootc | - | Imported deployment is recorded only | 0/0
+image=http://images/b | importing, detected by bootc | - | Imported machine runs something else, Imported deployment is recorded only | 0/0
 image=http://images/b | detected by bootc, protected | replaced for image | Deploy interface has to be chosen again, !Machine is protected | 0/0
 image=http://images/b | rescue, detected by bootc | - | Change waits for the end of the rescue | 0/0
 the same | detected by ramdisk | - | - | 0/0
@@ -241,7 +241,8 @@ func TestDecide_imported(t *testing.T) {
 	t.Parallel()
 	decideAll(t, "image=a", `
 the same | importing | - | - | 0/0
-image=b | importing | - | Imported deployment is recorded only | 0/0
+image=b | importing | - | Imported machine runs something else, Imported deployment is recorded only | 0/0
+image=b, on_change=ignore | importing | - | Imported deployment is recorded only | 0/0
 image=?, config_drive=d | importing | - | Imported deployment is recorded only | 0/0
 config_drive=d, rebuild_triggers=1 | importing | - | Imported deployment is recorded only | 0/0
 power_state=off | importing | - | Power is not switched yet | 0/0
