@@ -1,8 +1,9 @@
 #!/bin/sh
-# check-plan.sh [--wipes-only] [--allow ADDRESS]... PLAN.json
+# check-plan.sh [--wipes-only] [--new] [--allow ADDRESS]... PLAN.json
 #
 # Prints a line for each machine that a plan harms: it is wiped, undeployed, cleaned, restarted or switched off, leaves Ironic, the state
-# or its reservation, is made anew because Ironic has lost it, or is deployed and gets another driver or boot interface. --wipes-only: only what may erase a disk. --allow: not what this resource or action does.
+# or its reservation, is made anew because Ironic has lost it, or is deployed and gets another driver or boot interface. --wipes-only:
+# only what may erase a disk. --new: also new hosts that are cleaned. --allow: not what this resource or action does.
 # Status 0: there is none. 1: there are some. 2: wrong use, or no complete plan. It needs jq 1.6. policy.rego says the same.
 #
 #   terraform plan -out=saved
@@ -15,10 +16,11 @@ stop() {
   exit 2
 }
 
-plan='' wipes=false left=$#
+plan='' wipes=false new=false left=$#
 while [ "$left" -gt 0 ]; do # what is allowed goes to the end of the arguments
   case $1 in
     --wipes-only) wipes=true ;;
+    --new) new=true ;;
     --allow)
       [ "$left" -gt 1 ] || stop "--allow needs an address"
       shift
@@ -35,10 +37,10 @@ while [ "$left" -gt 0 ]; do # what is allowed goes to the end of the arguments
   shift
   left=$((left - 1))
 done
-[ -n "$plan" ] || stop "no plan. Use: check-plan.sh [--wipes-only] [--allow ADDRESS]... PLAN.json"
+[ -n "$plan" ] || stop "no plan. Use: check-plan.sh [--wipes-only] [--new] [--allow ADDRESS]... PLAN.json"
 command -v jq >/dev/null || stop "jq is not installed"
 
-found=$(jq -rs --argjson wipes "$wipes" '
+found=$(jq -rs --argjson wipes "$wipes" --argjson new "$new" '
   def harm($erases; $what): {erases: $erases, what: $what};
 
   # A counter rises, or the plan cannot tell yet.
@@ -69,10 +71,12 @@ found=$(jq -rs --argjson wipes "$wipes" '
   def harms_of_change: .type as $type | .change
     | (.actions | index("delete")) as $ends
     | (.actions | index("update")) as $changes
-    | if .actions == ["forget"] and ($type == "metal_host" or $type == "metal_deployment") then
+    | (if $type == "metal_host" and $new and (.actions | index("create")) and .after.cleanings != 0 then
+        harm(true; "is new, and is cleaned") else empty end),
+      if .actions == ["forget"] and ($type == "metal_host" or $type == "metal_deployment") then
         harm(false; "leaves the state")
       elif .actions == ["create"] and $type == "metal_host" then
-        select(raises("cleanings")) | harm(true; "is cleaned")
+        select(raises("restores")) | harm(true; "is cleaned")
       elif .actions == ["create"] and $type == "metal_deployment" then
         select(raises("rebuilds")) | harm(true; "its disk is written again")
       elif $type == "metal_deployment" and $ends then

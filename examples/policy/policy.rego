@@ -4,12 +4,17 @@
 #   terraform show -json saved > plan.json
 #   opa eval --fail-defined --format pretty --input plan.json --data policy.rego 'data.metal.deny[_]'
 #
-# Settings are data, such as {"metal_policy": {"wipes_only": true, "allow": ["metal_deployment.web[\"a\"]"]}} in a file for another --data.
+# Settings are data, such as {"metal_policy": {"wipes_only": true, "new": true, "allow": ["metal_deployment.web[\"a\"]"]}} in a file for another --data.
 package metal
 
 default wipes_only := false
 
 wipes_only := data.metal_policy.wipes_only
+
+# Also new hosts that are cleaned.
+default new_hosts := false
+
+new_hosts := data.metal_policy.new
 
 default allowed := []
 
@@ -116,6 +121,14 @@ forgets(change) if {
 	object.get(change.before, "on_destroy", null) != "undeploy"
 }
 
+harms contains {"address": changed.address, "erases": true, "what": "is new, and is cleaned"} if {
+	new_hosts
+	some changed in changes
+	changed.type == "metal_host"
+	"create" in changed.change.actions
+	object.get(changed.change.after, "cleanings", "not known") != 0
+}
+
 harms contains {"address": changed.address, "erases": true, "what": "is undeployed"} if {
 	some changed in changes
 	ends(changed, "metal_deployment")
@@ -171,7 +184,7 @@ harms contains {"address": changed.address, "erases": false, "what": "leaves the
 harms contains {"address": changed.address, "erases": true, "what": "is cleaned"} if {
 	some changed in changes
 	makes(changed, "metal_host")
-	raises(changed.change, "cleanings")
+	raises(changed.change, "restores")
 }
 
 harms contains {"address": changed.address, "erases": true, "what": "its disk is written again"} if {

@@ -105,8 +105,10 @@ func (e Ending) said() Said {
 // repeat. After Ctrl-C it is as planned, because Ironic goes on. One that could not be planned was about to rise.
 func (e Ending) cleanings(o Outcome) decide.Value[int64] {
 	switch {
-	case e.New:
+	case e.New && !e.Cleanings.Unknown:
 		return e.Cleanings
+	case e.New:
+		return decide.Known(e.CleaningsBefore + 1)
 	case o.Stores == StoresPrior, e.Failed && !e.Stopped && o.Says != SaysTolerated:
 		return decide.Known(e.CleaningsBefore)
 	case e.Cleanings.Unknown:

@@ -66,6 +66,7 @@ func (p *plan) decideNew() {
 		p.warnMadeAnew()
 	case !taken:
 		p.takeOver()
+		p.warnNew()
 	}
 	if (inspects || cleans) && !taken && !isFalse(p.PowerManaged) {
 		p.warnNoPort(inspects)
@@ -245,7 +246,7 @@ func (p *plan) walk() Step {
 	step := Step{Do: DoWalk, Goal: p.goals()[0]}
 	if p.mayBecomeAvailable() {
 		step.Goal = states.GoalAvailable
-		if waits := p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure); !waits && !isFalse(p.AutomatedClean) {
+		if waits := p.seen.Settled || p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure); !waits && !isFalse(p.AutomatedClean) {
 			step.Cost = decide.Clean
 		}
 	}
@@ -285,7 +286,7 @@ func (p *plan) warnSteps(leaves bool) (does bool) {
 func (p *plan) count() {
 	switch {
 	case p.seen.New && p.seen.Missing == "":
-		p.Forecast.Cleanings = decide.Known[int64](0)
+		p.Forecast.Cleanings = p.cleaningsOfNew()
 	case !slices.ContainsFunc(p.Steps, Step.counts):
 		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings)
 	case p.isOpen():
@@ -293,4 +294,15 @@ func (p *plan) count() {
 	default:
 		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings + 1)
 	}
+}
+
+// cleaningsOfNew returns how often a new host is cleaned on the way to its target state.
+func (p *plan) cleaningsOfNew() decide.Value[int64] {
+	switch {
+	case !p.costs(DoWalk):
+		return decide.Known[int64](0)
+	case p.Target.Unknown || p.AutomatedClean.Unknown || p.Retired.Unknown:
+		return decide.Unknown[int64]()
+	}
+	return decide.Known[int64](1)
 }

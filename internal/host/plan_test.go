@@ -13,21 +13,22 @@ const plans = `
 # A new host says in its own words what becomes of it.
 new                                    |                                          | enroll, write, walk to manageable                                         |
 new                                    | target_state=enroll                      | enroll, write                                                             |
-new                                    | target_state=available                   | enroll, write, walk to available: clean                                   |
+new                                    | target_state=available                   | enroll, write, walk to available: clean                                   | New host is cleaned
 new                                    | target_state=available automated_clean=false | enroll, write, walk to available                                      |
 new                                    | target_state=available retired           | enroll, leave pool, write, walk to manageable                             |
-new                                    | target_state=available inspect power_state=on | enroll, write, inspect: restart, walk to available: clean, switch power on: restart |
-new                                    | target_state=? inspect=?                 | enroll, write, inspect: restart, walk to available: clean                 |
+new                                    | target_state=available inspect power_state=on | enroll, write, inspect: restart, walk to available: clean, switch power on: restart | New host is cleaned
+new                                    | target_state=? inspect=?                 | enroll, write, inspect: restart, walk to available: clean                 | New host is cleaned
 new                                    | target_state=manageable boot_mode=uefi   | enroll, write, set boot: restart, walk to manageable                      |
 new                                    | target_state=manageable hardware=raid!,bios | enroll, write, configure raid bios_settings: wipe, walk to manageable  | All RAID volumes are deleted
 new                                    | target_state=enroll hardware=bios        | enroll, write                                                             |
 new                                    | no-driver target_state=available         |                                                                           | !No BMC and no driver
 new                                    | no-bmc target_state=available            | enroll, write                                                             | Host without BMC
 new                                    | no-bmc target_state=enroll               | enroll, write                                                             |
-new                                    | power_control target_state=available     | enroll, write, walk to available: clean                                   |
+new                                    | power_control target_state=available     | enroll, write, walk to available: clean                                   | New host is cleaned
 new in-use                             | target_state=available                   | enroll, write, walk to available: clean                                   | Server hardware is in use
-new network=ipxe                       | target_state=available                   | enroll, write, walk to available: clean                                   | Network boot needs a port
+new network=ipxe                       | target_state=available                   | enroll, write, walk to available: clean                                   | New host is cleaned, Network boot needs a port
 new discovered=r1                      | target_state=available                   | enroll, write, walk to available: clean                                   | Discovered node is taken over
+new settled                            | target_state=available                   | enroll, write, walk to available                                          |
 new                                    | disable_power_off power_state=off        | enroll, write, walk to manageable, switch power off: restart              | !Power-off is disabled
 
 # A cleaning runbook is checked when it is set, when the traits change, and when the host is cleaned.

@@ -221,6 +221,8 @@ func (s *story) see(word string) {
 		seen.Quarantine = text
 	case "out-of-service":
 		seen.OutOfService = true
+	case "settled":
+		seen.Settled = true
 	case "in-use":
 		seen.InUse = &host.InUse{Why: "profile p", Error: "profile p"}
 	case "imported":

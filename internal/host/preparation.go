@@ -151,6 +151,14 @@ func withoutBMC(w Wish, s ironic.State) []decide.Notice {
 			"without power_state ends this warning.", w.Label, strings.Join(missed, ", and ")))}
 }
 
+// warnNew warns of a new host that is cleaned. The warning is one line: a run may have many, and Terraform folds them.
+func (p *plan) warnNew() {
+	if p.costs(DoWalk) && p.seen.TakesOver == "" {
+		p.warn(decide.At("target_state"), "New host is cleaned", fmt.Sprintf("Host %s becomes available: Ironic cleans the machine for "+
+			"that, whatever it runs now. To keep its data, set target_state = \"manageable\".", p.Label))
+	}
+}
+
 // takeOver warns of a discovered node that the host takes over.
 func (p *plan) takeOver() {
 	if p.seen.TakesOver == "" {

@@ -132,6 +132,7 @@ type Answers struct {
 	ProfileErr string      // why that is not known; "": it is
 	Runbooks   *Runbook    // the cleaning runbook of the wish; nil: not known
 	Neighbours *Neighbours // nil: not known
+	Settled    bool        // a killed run has begun the new host, whose node is where it is to be, or in use
 }
 
 // ConsoleNow is the console of a host.

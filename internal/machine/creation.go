@@ -258,7 +258,7 @@ func TakenOver(c *notes.Creation, what string, more ...string) decide.Notice {
 		begun = "has just created"
 	}
 	return decide.Warn(nil, "Interrupted creation is continued", fmt.Sprintf("Another run %s %s, and this state does not have it: %s. "+
-		"The apply takes it over and finishes it; it repeats nothing. If that run was not yours, or its state has the resource, remove "+
+		"The apply takes it over and finishes it. If that run was not yours, or its state has the resource, remove "+
 		"it from one of the two configurations.", begun, what, c)+
 		strings.Join(append([]string{""}, more...), " "))
 }

@@ -33,7 +33,7 @@ func check(t *testing.T, plan string, options ...string) (lines []string, status
 }
 
 // deny returns the lines of policy.rego about a plan, sorted.
-func deny(t *testing.T, plan string, wipesOnly bool, allow ...string) (lines []string) {
+func deny(t *testing.T, plan string, wipesOnly, new bool, allow ...string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(plan)
 	if err != nil {
@@ -47,7 +47,7 @@ func deny(t *testing.T, plan string, wipesOnly bool, allow ...string) (lines []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := map[string]any{"wipes_only": wipesOnly, "allow": append([]string{}, allow...)}
+	settings := map[string]any{"wipes_only": wipesOnly, "new": new, "allow": append([]string{}, allow...)}
 	results, err := rego.New(
 		rego.Query("data.metal.deny[line]"), rego.Module("policy.rego", string(module)), rego.Strict(true), rego.Input(input),
 		rego.Store(inmem.NewFromObject(map[string]any{"metal_policy": settings})),
@@ -112,11 +112,44 @@ func wantSame(t *testing.T, plan string, wipesOnly bool, allow ...string) (lines
 		options = append(options, "--allow", address)
 	}
 	lines, status := check(t, plan, options...)
-	denied := deny(t, plan, wipesOnly, allow...)
+	denied := deny(t, plan, wipesOnly, false, allow...)
 	if !slices.Equal(lines, denied) || status != min(len(lines), 1) {
 		t.Errorf("%s %v\ncheck-plan.sh ends with %d and finds %q\npolicy.rego finds %q", plan, options, status, lines, denied)
 	}
 	return lines
+}
+
+// Both checks count new hosts that are cleaned, if they are asked to, and those of which the plan cannot tell yet.
+func TestPolicies_countNewHosts(t *testing.T) {
+	t.Parallel()
+	host := func(name, actions, after, unknown string) string {
+		return `{"address":"metal_host.` + name + `","mode":"managed","type":"metal_host","change":{"actions":[` + actions +
+			`],"before":null,"after":{` + after + `},"after_unknown":{` + unknown + `}}}`
+	}
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	text := `{"format_version":"1.2","planned_values":{},"resource_changes":[` + strings.Join([]string{
+		host("cleaned", `"create"`, `"cleanings":1`, ``), host("kept", `"create"`, `"cleanings":0`, ``),
+		host("open", `"create"`, ``, `"cleanings":true`), host("again", `"delete","create"`, `"cleanings":1`, ``),
+		strings.Replace(host("other", `"create"`, `"cleanings":1`, ``), `"type":"metal_host"`, `"type":"metal_deployment"`, 1),
+	}, ",") + `]}`
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const cleaned = "is new, and is cleaned"
+	want := []string{
+		"metal_host.again: " + cleaned + ", is removed from Ironic", "metal_host.cleaned: " + cleaned, "metal_host.open: " + cleaned,
+	}
+	if lines, status := check(t, plan, "--new"); !slices.Equal(lines, want) || status != 1 {
+		t.Errorf("check-plan.sh ends with %d and finds %q", status, lines)
+	}
+	if lines := deny(t, plan, false, true); !slices.Equal(lines, want) {
+		t.Errorf("policy.rego finds %q", lines)
+	}
+	for _, line := range wantSame(t, plan, false) {
+		if strings.Contains(line, cleaned) {
+			t.Errorf("nobody has asked for %q", line)
+		}
+	}
 }
 
 // The policy is formatted as opa fmt does.

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -73,11 +74,14 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 		return len(to.Interfaces) > 0
 	case hosts.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
-		if found == nil || !h.announces(q.diags, q.plan.describe(), found) {
+		if found == nil {
 			return false
 		}
-		to.TakesOver = ironic.NodeLabel(found.Node)
-		return true
+		if h.announces(q.diags, q.plan.describe(), found) {
+			to.TakesOver = ironic.NodeLabel(found.Node)
+		}
+		to.Settled = found.By != nil && (states.Deployed(found.Node) || states.InPool(found.Node))
+		return to.Settled || to.TakesOver != ""
 	case hosts.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
 		return to.Profile+to.ProfileErr != ""

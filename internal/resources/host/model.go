@@ -118,6 +118,9 @@ func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 			a.read(ctx, m, seen.node, everything)
 		}
 	}
+	if m.Restores.IsUnknown() {
+		m.Restores = types.Int64Null()
+	}
 	if !framework.IsSet(m.Cleanings) {
 		m.Cleanings = types.Int64Value(0)
 	}

@@ -65,7 +65,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	decided := h.planSteps(ctx, question{plan: &plan, config: &config, state: state, who: who, diags: &resp.Diagnostics}, missing,
 		kept.notes())
 	if state == nil && decided.Costs(decide.Clean) && h.MakesAnew(kindHost, "", config.Name.ValueString()) {
-		plan.setCleanings(decide.Unknown[int64]()) // a plan of the apply, which has read nothing, says 0
+		plan.Restores = types.Int64Unknown() // a plan of the apply, which has read nothing, knows no number
 	}
 	if state != nil && !missing {
 		h.planIdentity(ctx, &config, state, who, &resp.Diagnostics)
