@@ -65,16 +65,16 @@ func (w Wish) isVague() bool {
 	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Owner.Unknown || w.Backfill.Unknown || w.Require.Unknown
 }
 
-// changedDemands returns the attributes whose demands on the node differ from those before.
+// changedDemands returns the attributes whose demands on the node differ from those before, as far as they are known.
 func (w Wish) changedDemands(was Wish) (names []string) {
 	for _, demand := range []struct {
 		name string
 		same bool
 	}{
-		{"resource_class", decide.Same(w.Class, was.Class)},
-		{"traits", decide.Same(w.Traits, was.Traits)},
-		{"owner", decide.Same(w.Owner, was.Owner)},
-		{"backfill_node", decide.Same(w.Backfill, was.Backfill)},
+		{"resource_class", w.Class.Unknown || decide.Same(w.Class, was.Class)},
+		{"traits", w.Traits.Unknown || decide.Same(w.Traits, was.Traits)},
+		{"owner", w.Owner.Unknown || decide.Same(w.Owner, was.Owner)},
+		{"backfill_node", w.Backfill.Unknown || decide.Same(w.Backfill, was.Backfill)},
 	} {
 		if !demand.same {
 			names = append(names, demand.name)

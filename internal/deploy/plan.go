@@ -26,6 +26,9 @@ func Decide(w Wish, s Seen) Plan {
 	}
 	switch {
 	case !known:
+	case w.AdoptOpen:
+		d.refuse(decide.At("adopt"), unknownSummary, "adopt decides whether the disks of the machine are written, so the plan must know "+
+			"it. Set it to a value that does not depend on a resource.")
 	case s.New:
 		d.begin()
 	default:
@@ -88,6 +91,7 @@ func (d *decision) begin() {
 func (d *decision) change() {
 	d.was, d.records = d.seen.Past.baseline(d.wish, d.seen.Was)
 	moves := d.otherNode()
+	d.keepUnknown()
 	d.keepNode()
 	d.keepName()
 	if d.plan.Replaces = d.replacedFor(); len(d.plan.Replaces) > 0 {

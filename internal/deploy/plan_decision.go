@@ -22,13 +22,15 @@ type decision struct {
 	plan     Plan
 }
 
+const unknownSummary = "Value must be known during plan"
+
 // inForce returns on_change of the configuration, or the provider's default. It refuses one that is not known.
 func (d *decision) inForce() (value OnChange, known bool) {
 	for i, v := range []decide.Value[OnChange]{d.asked.OnChange, d.asked.DefaultOnChange} {
 		switch {
 		case v.Unknown:
 			where := [...]string{"", " of the provider block"}[i]
-			d.refuse(decide.At("on_change"), "Value must be known during plan", "on_change"+where+" decides whether a change of content "+
+			d.refuse(decide.At("on_change"), unknownSummary, "on_change"+where+" decides whether a change of content "+
 				"wipes a disk, so the plan must know it. Set it to a value that does not depend on a resource.")
 			return ChangeIgnored, false
 		case v.Set:

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
@@ -192,7 +193,7 @@ func (d *decision) ignore() {
 		d.keepContent()
 	case unclear:
 		if contentChange(d.wish, d.was) != same {
-			d.refuse(decide.At("rebuild_triggers"), "Value must be known during plan",
+			d.refuse(decide.At("rebuild_triggers"), unknownSummary,
 				"on_change is \"ignore\" and the content has changed: rebuild_triggers decides whether the plan shows the new content, "+
 					"so the plan must know it. Use values that do not depend on a resource, or apply that resource first (-target).")
 		}
@@ -302,14 +303,25 @@ func (d *decision) refuseProtected(doing string) {
 		"If the machine may be wiped, set protected = false. It can be set in the same apply as the change.", d.seen.Label, doing))
 }
 
-// refuseEnd refuses to end the deployment of a protected machine, and reports whether it has.
+// refuseEnd refuses to end the deployment of a protected machine, and reports whether it has. It names the attributes for which the
+// deployment would be replaced.
 func (d *decision) refuseEnd(doing string) bool {
 	if !d.seen.Protected || d.seen.Was.forgets() {
 		return false
 	}
+	why := d.plan.Replaces
+	for i, name := range why {
+		if d.wish.Allocation.Unknown && name == "allocation_id" || d.wish.Node.Unknown && name == "node_id" {
+			why = slices.Replace(slices.Clone(why), i, i+1, name+" (known after apply)")
+		}
+	}
+	because := ""
+	if len(why) > 0 {
+		because = " for a change of " + strings.Join(why, ", ")
+	}
 	d.refuse(decide.At("protected"), protectedSummary,
-		fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine. If it may be "+
-			"wiped, first apply protected = false, without any other change.", d.seen.Label, doing))
+		fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment%s, which undeploys the machine. If it may be "+
+			"wiped, first apply protected = false, without any other change.", d.seen.Label, doing, because))
 	return true
 }
 

@@ -28,7 +28,7 @@ func (d *decision) replacedFor() (attributes []string) {
 		return append(attributes, d.needsDetection()...)
 	}
 	for _, name := range ContentNames() {
-		if compare(d.wish.Content[name], d.was.Content[name]) != same {
+		if compare(d.wish.Content[name], d.was.Content[name]) == differs {
 			attributes = append(attributes, name)
 		}
 	}
@@ -69,21 +69,40 @@ func (d *decision) otherNode() bool {
 // time, and must not move a machine. Before the first apply after an import, the plan compares instead: the import may have named the wrong
 // node. A deployment cannot stay on a node whose host the plan replaces: Ironic deletes no deployed node.
 func (d *decision) staysOnNode() bool {
-	return !d.seen.Past.keepsMachine() && !d.seen.LosesNode && !d.otherReservation()
+	return (!d.seen.Past.keepsMachine() || d.wish.Node.Unknown) && !d.seen.LosesNode && !d.otherReservation()
 }
 
 // otherReservation reports whether allocation_id changes to another allocation. Adding the ID of the present reservation, or
-// removing it, does not count.
+// removing it, does not count. One that is not known yet is another one only if the plan ends the present allocation.
 func (d *decision) otherReservation() bool {
 	wish := d.wish.Allocation
-	return !wish.IsNull() && wish != decide.Known(d.seen.Instance) && wish != d.was.Allocation
+	if wish.Unknown {
+		return d.seen.LosesReservation
+	}
+	return wish.Set && wish != decide.Known(d.seen.Instance) && wish != d.was.Allocation
+}
+
+// keepUnknown makes no difference of what is not known yet, where a difference would replace the deployment: a depends_on on a module makes
+// values unknown that do not change. Terraform plans again during the apply, and that plan compares.
+func (d *decision) keepUnknown() {
+	if d.wish.Allocation.Unknown && !d.otherReservation() && d.was.Allocation.Set {
+		d.wish.Allocation = d.was.Allocation
+	}
+	if d.wish.LiveISO.Unknown && d.was.LiveISO.IsNull() && !d.wish.Content[attrImage].IsNull() {
+		d.wish.LiveISO = d.was.LiveISO
+	}
+	for name, value := range d.wish.Content {
+		if value.Unknown && d.onChange == ChangeReplaces {
+			d.was.Content[name] = value
+		}
+	}
 }
 
 // keepNode plans that node_id stays as it is, if the deployment keeps its node. Also if it is the name that the plan gives to the node:
 // that name is known only if Terraform has planned the host before, and the next plan shows it.
 func (d *decision) keepNode() {
 	named := d.wish.Node
-	if !d.otherNode() || !d.staysOnNode() {
+	if !d.otherNode() || !d.staysOnNode() || d.was.Node.IsNull() {
 		return
 	}
 	d.wish.Node = d.was.Node
@@ -210,7 +229,7 @@ func (d *decision) rescue() {
 	change := compare(d.wish.Rescue, d.was.Rescue)
 	switch {
 	case change == unclear:
-		d.refuse(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so "+
+		d.refuse(at, unknownSummary, "rescue and its password_wo_version decide whether the machine is restarted, so "+
 			"the plan must know them. The password itself need not be known.")
 		return
 	case d.staysInRescue() && (d.plan.Operates() || f.Restarts != decide.Known(d.seen.Restarts)):

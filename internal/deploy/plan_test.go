@@ -313,8 +313,7 @@ func TestDecide_saysWhyAnImportIsNotReplaced(t *testing.T) {
 		{"live_iso=x", "image=a", "it runs a live ISO, and the configuration says the image a. That change"},
 		{"image=-", "live_iso=x", "it runs neither an image nor a live ISO, and the configuration says a live ISO. That change"},
 		{"image=a", "node=n2", "the configuration names node n2. That change"},
-		{"image=a", "allocation=?", "it is reserved by reservation, and the configuration names allocation (known after " +
-			"apply). That change"},
+		{"image=a", "allocation=other", "it is reserved by reservation, and the configuration names allocation other. That change"},
 	} {
 		s := seeing(runningMachine(tt.runs), "importing")
 		p := deploy.Decide(changed(s.Was, tt.wish), s)
@@ -344,7 +343,7 @@ func TestDecide_advisesOnEachProtectedMachine(t *testing.T) {
 	for wish, says := range map[string]string{
 		"image=b":          "set protected = false",
 		"destroy":          "If it may be wiped, first apply protected = false, without any other change",
-		"allocation=other": "If it may be wiped, first apply protected = false, without any other change",
+		"allocation=other": "this plan would replace its deployment for a change of allocation_id, which undeploys",
 	} {
 		s := seeing(runningMachine("image=a"), "protected")
 		p := deploy.Decide(changed(s.Was, wish), s)
@@ -369,14 +368,26 @@ allocation=other | host destroyed | undeploy (wipe), deploy (wipe), replaced for
 node=? | host replaced | undeploy (wipe), deploy (wipe), replaced for node_id | - | 0/0
 node=uuid-2, allocation=reservation | active | - | Deployment stays on its node | 0/0
 node=uuid-2, allocation=other | active | undeploy (wipe), deploy (wipe), replaced for node_id+allocation_id | - | 0/0
-allocation=? | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
+allocation=? | active | - | - | 0/0
+allocation=? | protected | - | - | 0/0
+allocation=? | importing | - | - | 0/0
+node=?, allocation=? | importing | - | - | 0/0
+allocation=? | allocation replaced | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
+node=?, allocation=? | allocation replaced | undeploy (wipe), deploy (wipe), replaced for node_id+allocation_id | - | 0/0
 allocation=reservation | active | - | - | 0/0
 allocation=other | protected | replaced for allocation_id | !Machine is protected | 0/0
 allocation=other, on_destroy=forget | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
 live_iso=x | active | undeploy (wipe), deploy (restart), replaced for live_iso | - | 0/0
 image=b, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
 image=b, on_change=replace | active, an earlier run has deployed the wish | - | Deployment of an earlier run is recorded | 0/0
-image=?, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
+image=?, on_change=replace | active | - | - | 0/0
+config_drive=?, traits=?, on_change=replace | active | - | - | 0/0
+config_drive=?, traits=T, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for traits | - | 0/0
+live_iso=? | active | undeploy (wipe), deploy (restart), replaced for live_iso | - | 0/0
+live_iso=?, image=? | active | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
+live_iso=?, image=?, on_change=replace | active | - | - | 0/0
+adopt=? | active | - | !Value must be known during plan | 0/0
+adopt=? | new | - | !Value must be known during plan | 0/0
 image=b, on_change=replace | protected | replaced for image | !Machine is protected | 0/0
 image=b, on_change=replace, rebuild_triggers=1, restart_triggers=1 | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
 allocation=other, rescue=1 | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | !Nothing to rescue | 0/0

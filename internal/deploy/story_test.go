@@ -50,6 +50,8 @@ func set(w *deploy.Wish, name, to string) {
 	switch {
 	case name == "destroy":
 		w.Destroy = true
+	case name == "adopt" && to == "?":
+		w.AdoptOpen = true
 	case name == "adopt":
 		w.Adopt, w.LiveISO = true, decide.Value[deploy.LiveISO]{}
 		w.Content["image"] = deploy.Text{}
@@ -208,6 +210,8 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s.HostEnds = true
 		case "host replaced":
 			s.LosesNode = true
+		case "allocation replaced":
+			s.LosesReservation = true
 		case "to be called n2":
 			s.PlannedName = "n2"
 		case "no BMC":

@@ -54,6 +54,7 @@ type Wish struct {
 	Drive            map[string]Text // the parts of config_drive; nil: there is none, or it is not known
 	LiveISO          decide.Value[LiveISO]
 	Adopt            bool
+	AdoptOpen        bool // it is not known whether the deployment adopts
 	Rebuild, Restart Text // the triggers; a first value, and none, is only recorded
 	Rescue           Text // the version of the password
 	VIFs             Text
@@ -141,6 +142,8 @@ type Seen struct {
 
 	HostEnds    bool   // the plan destroys the host, and with it the node
 	LosesNode   bool   // the plan replaces the host
+	// the plan replaces the allocation, or moves the member of a group that it is
+	LosesReservation bool
 	PlannedName string // the name that the plan gives to the node; "" if none
 	Label       string // names the node in messages
 	Now         time.Time

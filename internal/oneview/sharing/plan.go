@@ -9,6 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
@@ -172,7 +173,7 @@ func (d *decision) change() {
 		case d.seen.NoNode:
 			d.noSuchNode()
 			return
-		case d.seen.Other && (d.seen.Gone || named.Unknown):
+		case d.seen.Other && d.seen.Gone:
 			d.Replaces = append(d.Replaces, "node_id")
 		case d.seen.Other:
 			d.w.Node = d.was.Node
@@ -187,7 +188,7 @@ func (d *decision) change() {
 		d.create()
 		return
 	}
-	if decide.Same(d.w.Node, d.was.Node) && !decide.Same(named, d.was.Node) {
+	if decide.Same(d.w.Node, d.was.Node) && !decide.Same(named, d.was.Node) && !named.Unknown {
 		d.warn(decide.At("node_id"), "Server profile stays on its node",
 			fmt.Sprintf("This profile is on node %s, and node_id says %q now. The plan keeps the node. To move the profile on purpose, "+
 				"use terraform apply -replace, which switches the server off. Otherwise set node_id to %q.", d.was.Node.V,
@@ -198,9 +199,10 @@ func (d *decision) change() {
 	}
 }
 
-// keepSpelling returns the present URI if the planned one means the same, else the planned one.
+// keepSpelling returns the present value if the planned one is a URI that means the same, or is not known yet, else the planned one. The plan
+// that Terraform makes during the apply compares what became known.
 func keepSpelling(planned, present decide.Value[string]) decide.Value[string] {
-	if planned.Set && present.Set && oneview.SameURI(planned.V, present.V) {
+	if present.Set && (planned.Unknown || planned.Set && oneview.SameURI(planned.V, present.V)) {
 		return present
 	}
 	return planned
@@ -338,10 +340,16 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, pool *Pool, w Wish, 
 	return "", nil
 }
 
-// askSameNode finds out whether a changed node_id, a name or UUID, names another node than the present one, and whether that is gone.
+// askSameNode finds out whether a changed node_id, a name or UUID, names another node than the present one, and whether that is gone, or goes
+// with its host.
 func (s *Seen) askSameNode(ctx context.Context, site *machine.Site, w Wish) error {
-	if w.Node.Unknown || !s.Was.Node.Set || site == nil {
+	if !s.Was.Node.Set || site == nil {
 		s.Other, s.Gone = true, !s.Was.Node.Set
+		return nil
+	}
+	if w.Node.Unknown {
+		present, err := site.Ironic.NodeForRefresh(ctx, s.Was.Node.V)
+		s.Other, s.Gone = true, api.IsNotFound(err) || err == nil && expect.ReplacesHost(site, present)
 		return nil
 	}
 	wanted, err := site.Ironic.NodeForRefresh(ctx, w.Node.V)

@@ -21,6 +21,8 @@ var profileThings = map[string]func(*sharing.Wish, *sharing.Seen){
 	"other hardware": func(w *sharing.Wish, _ *sharing.Seen) {
 		w.Hardware, w.NamesHardware = decide.Known("/rest/server-hardware/9"), true
 	},
+	"hardware not known": func(w *sharing.Wish, _ *sharing.Seen) { w.Hardware, w.NamesHardware = decide.Unknown[string](), true },
+	"template not known": func(w *sharing.Wish, _ *sharing.Seen) { w.Template = decide.Unknown[string]() },
 	"node by name":     func(w *sharing.Wish, _ *sharing.Seen) { w.Node = decide.Known("blade1") },
 	"node not known":   func(w *sharing.Wish, s *sharing.Seen) { w.Node, s.Other = decide.Unknown[string](), true },
 	"other node":       func(w *sharing.Wish, s *sharing.Seen) { w.Node, s.Other = decide.Known("blade2"), true },
@@ -93,7 +95,11 @@ func TestWhatBecomesOfAServerProfile(t *testing.T) {
 		{"node by name", "", ""},
 		{"other node", "", "Server profile stays on its node"},
 		{"other node, its node is gone", "remove and restart, create, for node_id", "Server profile is removed"},
-		{"node not known", "remove and restart, create, for node_id", "Server profile is removed"},
+		{"node not known", "", ""},
+		{"node not known, its node is gone", "remove and restart, create, for node_id", "Server profile is removed"},
+		{"hardware not known", "", ""},
+		{"template not known", "", ""},
+		{"template not known, node runs", "", ""},
 		{"no such node", "", "refused: No such node"},
 		{"other hardware", "remove and restart, create, for server_hardware_uri", "Server profile is removed"},
 	} {

@@ -11,6 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 )
 
 // ModifyPlan shows what allocate.Decide has decided, and refuses settings that the server's API does not have.
@@ -34,6 +36,9 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	for _, name := range decided.Replaces {
 		resp.RequiresReplace.Append(path.Root(name))
+	}
+	if site := a.SiteInPlan(); site != nil {
+		tellDeployments(site, plan, state, len(decided.Replaces) > 0)
 	}
 	if state != nil {
 		plan.forecast(state, decided)
@@ -69,6 +74,18 @@ func (a *allocation) decide(ctx context.Context, plan, state *model, req resourc
 	framework.Report(&resp.Diagnostics, doing, err)
 	framework.Show(&resp.Diagnostics, decided.Notices...)
 	return decided
+}
+
+// tellDeployments records whether the plan keeps an allocation, for the deployments that are planned after it.
+func tellDeployments(site *machine.Site, plan, state *model, replaces bool) {
+	switch {
+	case state == nil:
+		expect.CreateAllocation(site, plan.Name.ValueString())
+	case replaces:
+		expect.EndAllocation(site, state.ID.ValueString())
+	default:
+		expect.KeepAllocation(site, state.Name.ValueString(), state.ID.ValueString())
+	}
 }
 
 // forecast sets the computed values of an allocation that exists, and the values that the plan keeps.

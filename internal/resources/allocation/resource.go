@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
@@ -130,6 +131,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	allocate.InState(a.Site, state.ID.ValueString())
+	expect.KeepAllocation(a.Site, state.Name.ValueString(), state.ID.ValueString())
 	found, err := a.Site.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 )
 
@@ -72,7 +73,23 @@ func (r *group) decide(ctx context.Context, plan, state *model, kept private, di
 	decided, err := allocate.LookGroup(ctx, site, wish, seen)
 	framework.Report(diags, doing, err)
 	framework.Show(diags, decided.Notices...)
+	if site != nil && plan != nil {
+		tellDeployments(site, plan.label(ctx), seen.Members, allocate.In(decided.Steps, allocate.DoMove))
+	}
 	return decided
+}
+
+// tellDeployments records which allocations a group keeps, for the deployments that are planned after it. moves may be nil.
+func tellDeployments(site *machine.Site, label string, members map[string]allocate.Member, moves *allocate.Step) {
+	if len(members) == 0 {
+		expect.CreateAllocation(site, label)
+	}
+	for key, m := range members {
+		expect.KeepAllocation(site, label, m.ID.V)
+		if moves != nil && slices.Contains(moves.Members, key) {
+			expect.EndAllocation(site, m.ID.V)
+		}
+	}
 }
 
 // noteUnchanged records in private state that the state needs no change, if the plan of what was applied last is empty.

@@ -121,6 +121,7 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		return
 	}
 	state.take(byKey)
+	tellDeployments(r.Site, state.label(ctx), state.entries(ctx), nil)
 	state.Leftovers = framework.SetValue(left)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)

@@ -117,6 +117,7 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, k
 	if node := (&ironic.Node{UUID: s.ID, Name: s.Sight.Name}); d.Known() {
 		s.HostEnds = expect.EndsHost(d.Site, s.ID)
 		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Site, node)
+		s.LosesReservation = wish.Allocation.Unknown && expect.EndsAllocation(d.Site, s.Instance)
 		s.PlannedName = expect.PlannedName(d.Site, node)
 	}
 	return s

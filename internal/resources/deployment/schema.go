@@ -37,8 +37,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"allocation_id": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "UUID of the `metal_allocation` that reserves the node. The provider restores it after the " +
-					"deployment is destroyed. A change to another one **replaces** the deployment. Default: the resource reserves " +
-					"the node itself.",
+					"deployment is destroyed. A change to another one **replaces** the deployment; one that is not known yet does not. " +
+					"Default: the resource reserves the node itself.",
 				Validators: []validator.String{stringvalidator.RegexMatches(framework.UUIDPattern, "must be the UUID of an allocation")},
 			},
 			"image":    imageSchema(),

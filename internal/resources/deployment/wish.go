@@ -56,7 +56,7 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	diags.Append(problems...)
 	w := deploy.Wish{
 		Node: plain[string](m.NodeID), Name: plain[string](config.InstanceName), Allocation: plain[string](m.AllocationID),
-		Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
+		Content: map[string]deploy.Text{},
 		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs),
 		Ports: m.vifs(),
 		Power: plain[deploy.PowerState](config.PowerState), OffMode: plain[machine.OffMode](config.PowerOffMode),
@@ -83,6 +83,8 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 		}
 	}
 	w.LiveISO.Unknown = m.LiveISO.IsUnknown()
+	w.Adopt = m.Adopt.ValueBool() || m.Adopt.IsUnknown() && m.Image.IsNull() && m.LiveISO.IsNull()
+	w.AdoptOpen = m.Adopt.IsUnknown() && !w.Adopt && !framework.IsSet(m.Image) && !framework.IsSet(m.LiveISO)
 	return w
 }
 
@@ -154,6 +156,9 @@ func (m *model) keepAsked(ctx context.Context, state *model, asked, kept deploy.
 	if m.takeContent(state, names); kept.Node != asked.Node {
 		m.NodeID = state.NodeID
 	}
+	if kept.Allocation != asked.Allocation {
+		m.AllocationID = state.AllocationID
+	}
 	if kept.Rebuild != asked.Rebuild {
 		m.RebuildTriggers = state.RebuildTriggers
 	}
@@ -161,7 +166,9 @@ func (m *model) keepAsked(ctx context.Context, state *model, asked, kept deploy.
 		m.RestartTriggers = state.RestartTriggers
 	}
 	if asked.LiveISO.Unknown && !kept.LiveISO.Unknown {
-		m.LiveISO = state.LiveISO
+		if kept.LiveISO.Set { // Terraform accepts no null for what the configuration may set
+			m.LiveISO = state.LiveISO
+		}
 		return
 	}
 	parts := m.LiveISO.Attributes()

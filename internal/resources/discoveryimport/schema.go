@@ -49,7 +49,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"name": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Owner label written to each node. Another resource with the same `name` takes " +
 					"these machines over. A change **replaces** the resource, and the machines leave `hosts`.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIf(replacesIfKnown, "", "")},
 				Validators:    append(framework.NameValidators(), stringvalidator.LengthAtMost(100)),
 			},
 			"name_template": schema.MapAttribute{
@@ -135,4 +135,9 @@ func (d *discoveryImport) ValidateConfig(ctx context.Context, req resource.Valid
 	} else if err := rules.Validate(); err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("names"), "Invalid names", err.Error()+".")
 	}
+}
+
+// replacesIfKnown replaces the resource for another name. A name that is not known yet is no other one.
+func replacesIfKnown(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+	resp.RequiresReplace = !req.PlanValue.IsUnknown()
 }
