@@ -276,8 +276,12 @@ func TestUnchanged_refreshFindsNodeGone(t *testing.T) {
 	if status := s.call(http.MethodDelete, "/v1/nodes/"+s.text(host, "id"), nil); status >= http.StatusBadRequest {
 		t.Fatalf("Ironic refuses to delete the node: %d", status)
 	}
-	if left, _ := s.refresh(host); left != nil {
-		t.Error("a host whose node is gone stays in state")
+	left, atOnce := s.refresh(host)
+	if left == nil || atOnce {
+		t.Fatalf("a host whose node is missing: %v, at once: %v; want that it stays in state, after a question to Ironic", left, atOnce)
+	}
+	if again, _ := s.refresh(left); again == nil || string(again.private) != string(left.private) {
+		t.Error("another refresh of it shows drift")
 	}
 }
 

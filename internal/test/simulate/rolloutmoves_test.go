@@ -228,10 +228,8 @@ func (l *rollout) checkCalm(t *testing.T) {
 // checkLocks checks that runs that have ended by themselves have left no record of a lock.
 func (l *rollout) checkLocks(t *testing.T) {
 	t.Helper()
-	_, answer := l.call(t, "GET", "chassis", nil)
-	for _, c := range answer["chassis"].([]any) {
-		record, _ := c.(object)
-		l.broken("a record of a lock is left: %v", record["description"])
+	for _, record := range l.locks(t) {
+		l.broken("a record of a lock is left: %v", record)
 	}
 }
 

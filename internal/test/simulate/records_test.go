@@ -1,0 +1,113 @@
+package simulate_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+)
+
+// losses are what befalls Ironic's records.
+var losses = map[string]func(t *testing.T, s *site, node string){
+	"the database is empty, or the endpoint is another site's": func(_ *testing.T, s *site, _ string) {
+		s.fake = &fakeironic.Server{StepTime: s.fake.StepTime}
+	},
+	"another client deletes the node": func(t *testing.T, s *site, node string) {
+		t.Helper()
+		s.fake.Set(node, "maintenance", true)
+		s.fake.Set(node, "protected", false)
+		if status, answer := s.call(t, http.MethodDelete, "nodes/"+node, nil); status != http.StatusNoContent {
+			t.Fatalf("the node cannot be deleted: %d %v", status, answer)
+		}
+	},
+	"the database is an older backup": func(_ *testing.T, s *site, node string) {
+		for field, value := range map[string]any{
+			"provision_state": "available", "instance_uuid": nil, "instance_info": map[string]any{}, "protected": false,
+			"provision_updated_at": "2000-01-01T00:00:00+00:00",
+		} {
+			s.fake.Set(node, field, value)
+		}
+	},
+}
+
+// Whatever state a machine was in, no verb reaches it after Ironic has lost its record, and nothing leaves the state. The plans of an
+// apply and of a destruction are refused. Only an idle host that the same site has lost is made anew.
+func TestLostRecords_touchNoMachine(t *testing.T) {
+	t.Parallel()
+	idle := configuration{"metal_host.a": bmcHost("a")}
+	for name, tt := range map[string]struct {
+		config configuration
+		states []string
+	}{
+		"image": {installed("v1"), []string{
+			"active", "deploying", "wait call-back", "deploy failed", "rescue", "rescuing", "rescue failed", "servicing", "service failed",
+			"error",
+		}},
+		"live ISO": {booted("v1", "n1"), []string{"active", "deploy failed"}},
+		"idle":     {idle, []string{"available", "manageable", "clean failed", "cleaning", "enroll"}},
+	} {
+		for _, state := range tt.states {
+			for loss, befall := range losses {
+				t.Run(name+"/"+state+"/"+loss, func(t *testing.T) {
+					t.Parallel()
+					inVirtualTime(t, func(t *testing.T) { loseRecord(t, tt.config, state, befall, name == "idle" && loss[0] == 'a') })
+				})
+			}
+		}
+	}
+}
+
+// loseRecord lets a record get lost of a machine in a state, and checks what the next runs do.
+func loseRecord(t *testing.T, config configuration, state string, befall func(*testing.T, *site, string), madeAnew bool) {
+	t.Helper()
+	s := newSite(1)
+	defer s.check(t, "a lost record")
+	w := s.workspace("w", nil)
+	if w.apply(t, config, death{}).failed {
+		s.broken("the first apply has failed")
+		return
+	}
+	node := w.text("metal_host.a", "id")
+	if n, _ := s.fake.Node(node); n.ProvisionState != state {
+		s.fake.Set(node, "provision_state", state)
+		for address, c := range w.replan(t, config).changes {
+			if c.refreshed != nil {
+				w.set(address, c.refreshed)
+			}
+		}
+	}
+	befall(t, s, node)
+	before := slices.Sorted(maps.Keys(w.state()))
+	s.forget()
+	if madeAnew {
+		w.mustMakeAnew(t, config, node)
+		return
+	}
+	for _, wanted := range []configuration{config, {}} {
+		if !w.apply(t, wanted, death{}).failed {
+			s.broken("the plan is not refused")
+		}
+		if sent := len(s.verbs); sent > 0 {
+			s.broken("%d verbs were sent", sent)
+		}
+		if now := slices.Sorted(maps.Keys(w.state())); !slices.Equal(now, before) {
+			s.broken("in state are %q, want %q", now, before)
+		}
+	}
+}
+
+// mustMakeAnew checks that the next apply makes a host anew with its UUID, and that nothing is left to do.
+func (w *workspace) mustMakeAnew(t *testing.T, config configuration, node string) {
+	t.Helper()
+	if w.apply(t, config, death{}).failed {
+		w.site.broken("the record of an idle host is not made anew")
+	}
+	if n, _ := w.site.fake.Node(node); n.UUID != node || n.ProvisionState != "available" {
+		w.site.broken("the node is %+v", n)
+	}
+	if made := w.replan(t, config); !made.empty() {
+		w.site.broken("the next plan is not empty: %s", made)
+	}
+}
