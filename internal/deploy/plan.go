@@ -120,6 +120,7 @@ func (d *decision) change() {
 	d.power()
 	d.protection()
 	d.readiness()
+	d.refuseFreed()
 }
 
 // replace decides about a deployment that another one replaces.

@@ -124,6 +124,15 @@ func (d *decision) refuseHostEnd() {
 		"terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
 }
 
+// refuseFreed refuses to change what runs on a machine that was replaced. A deployment that has failed is repeated on the new machine.
+func (d *decision) refuseFreed() {
+	if !d.seen.Freed || len(d.plan.Steps) == 0 || Has(d.plan.Steps, DoRepeat) {
+		return
+	}
+	d.refuse(nil, "Machine was replaced", fmt.Sprintf("This plan undeploys node %s, because replaced of its metal_host says that the machine "+
+		"is another one. Leave the change of its metal_deployment to the plan after that, which deploys the new machine.", d.seen.Label))
+}
+
 // warnHostEnd says under which condition the node of a deployment that is to have another one can be deleted.
 func (d *decision) warnHostEnd() {
 	d.warn(decide.At("node_id"), "Deployed host is destroyed",

@@ -140,13 +140,14 @@ type Seen struct {
 	Runs    Footprint // of the node as of the recorded deployment
 	Last    Wanted
 
-	HostEnds    bool   // the plan destroys the host, and with it the node
-	LosesNode   bool   // the plan replaces the host
+	HostEnds  bool // the plan destroys the host, and with it the node
+	LosesNode bool // the plan replaces the host
 	// the plan replaces the allocation, or moves the member of a group that it is
 	LosesReservation bool
-	PlannedName string // the name that the plan gives to the node; "" if none
-	Label       string // names the node in messages
-	Now         time.Time
+	Freed            bool   // the plan undeploys the node, because its machine was replaced
+	PlannedName      string // the name that the plan gives to the node; "" if none
+	Label            string // names the node in messages
+	Now              time.Time
 }
 
 // Sight is what a plan needs to know of the node, as of the last read. It is kept in private state: a saved plan is planned again when

@@ -50,7 +50,7 @@ func (w *Work) do(ctx context.Context) (doing string, err error) {
 	if kept, keeps := w.Plan.Find(DoKeepPower); keeps && kept.Power == power { // the walk may have switched it
 		step, switches = kept, true
 	}
-	if switches && !occupied && machine.PowerManaged(w.Node()) && w.taken == "" {
+	if switches && (!occupied || w.Plan.Has(DoReplace)) && machine.PowerManaged(w.Node()) && w.taken == "" {
 		if err := w.switchPower(ctx, step.Power); err != nil {
 			return "switch node " + label + " " + step.Power, err
 		}

@@ -30,6 +30,8 @@ func (w *Work) prepare(ctx context.Context) error {
 // prepareBy does a step that touches the machine; none of the others.
 func (w *Work) prepareBy(ctx context.Context, step Step) error {
 	switch step.Do {
+	case DoReplace:
+		return w.replace(ctx, step)
 	case DoSetBoot:
 		return w.setBoot(ctx, step)
 	case DoSetConsole:
@@ -125,7 +127,7 @@ func (w *Work) configure(ctx context.Context, step Step) error {
 
 // refuseInspection returns an error if the plan has announced another inspection and the node has been reserved or deployed since.
 func (w *Work) refuseInspection(ctx context.Context) error {
-	if !w.Plan.Has(DoInspectAgain) || !states.Deployed(w.Node()) {
+	if !w.Plan.Has(DoInspectAgain) || w.Plan.Has(DoReplace) || !states.Deployed(w.Node()) {
 		return nil
 	}
 	return w.reach(ctx, states.GoalInspected)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -118,6 +120,9 @@ func (p *plan) stepsOfNew(prepared bool) {
 
 // decideExisting decides about a host that Terraform has.
 func (p *plan) decideExisting() {
+	if p.decideReplaced() {
+		return
+	}
 	p.Open = openParts(p.Wish, p.seen)
 	p.decideDriver()
 	if p.refuseTarget() || p.refuseClass() || p.refuseInspection() || p.refuseRetirement() || p.refuseConsole(!p.isOutOfReach()) {
@@ -209,7 +214,8 @@ func (p *plan) stepsOfWalk() {
 	if len(p.Open) > 0 && !p.Held {
 		p.add(p.configuration())
 	}
-	if p.Has(DoInspect, DoInspectAgain, DoConfigure) || !p.settled() {
+	replaces := p.Has(DoReplace) && p.seen.State == nodes.Manageable
+	if p.Has(DoInspect, DoInspectAgain, DoConfigure) || replaces || !p.settled() {
 		p.add(p.walk())
 	}
 }

@@ -49,7 +49,9 @@ func anyWish(r *rand.Rand) host.Wish {
 		ByAgent: r.IntN(8) == 0,
 		Target:  decide.Known(pick(r, "enroll", "manageable", "available")), TargetSet: pick(r, true, false), Inspect: flags(),
 		Triggers: texts("a", "b"),
-		Power:    texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"),
+		Replaced: pick(r, decide.Value[host.Replaced]{}, replacedOf("machine:1"), replacedOf("machine:2"), replacedOf("mainboard:2"),
+			decide.Unknown[host.Replaced]()),
+		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"),
 		SecureBoot: flags(),
 		Console:    texts(host.ConsoleOn, host.ConsoleOff), ConsoleMoves: r.IntN(6) == 0,
 		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: flags(),
@@ -79,6 +81,7 @@ func anySeen(r *rand.Rand, state ironic.State) host.Seen {
 		OutOfService: r.IntN(8) == 0,
 		BootMode:     pick(r, decide.Value[string]{}, decide.Known("uefi")), Triggers: pick(r, decide.Value[string]{}, decide.Known("a")),
 		Console:  pick(r, decide.Value[string]{}, decide.Known(host.ConsoleOn), decide.Known(host.ConsoleOff)),
+		Replaced: pick(r, decide.Value[host.Replaced]{}, replacedOf("machine:1"), replacedOf("mainboard:2")),
 		Hardware: hardwareOf(pick(r, "", "bios", "raid")), Cleanings: r.Int64N(3),
 		Notes: host.Notes{
 			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false),
@@ -177,6 +180,8 @@ func refused(p host.Plan) bool {
 // The notices that announce a step which restarts, cleans or wipes; any of them does.
 func announcements(step host.Step) []string {
 	switch step.Do { //nolint:exhaustive // the others leave the machine alone
+	case host.DoReplace:
+		return []string{"Replaced machine is undeployed"}
 	case host.DoSetBoot:
 		return []string{"Machine may restart"}
 	case host.DoConfigure:
@@ -209,12 +214,12 @@ func TestDecide_announcesWhatTouchesTheMachine(t *testing.T) {
 				announced[summary] = true
 				found = found || strings.Contains(says, summary)
 			}
-			if !found || (step.Cost == decide.Wipe) && !strings.Contains(says, "All RAID volumes are deleted") {
+			if !found || step.Cost == decide.Wipe && step.Do != host.DoReplace && !strings.Contains(says, "All RAID volumes are deleted") {
 				t.Errorf("nothing announces %q:\n%s", step.Do, describe(w, s, p))
 			}
 		}
 		if strings.Contains(says, "volumes are deleted") && !slices.ContainsFunc(p.Steps, func(step host.Step) bool {
-			return step.Cost == decide.Wipe
+			return step.Cost == decide.Wipe && step.Do != host.DoReplace
 		}) {
 			t.Errorf("no step deletes volumes:\n%s", describe(w, s, p))
 		}
@@ -326,11 +331,22 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 		} else if imported || w.Triggers.IsNull() {
 			s.Pending = ""
 		}
-		s.Address = moved
+		s.Address, s.Replaced, s.Replacing = moved, w.Replaced, nil
+		if p.Has(host.DoReplace) {
+			step, _ := p.Find(host.DoReplace)
+			s.Replacing = &host.Replacing{Replaced: w.Replaced.V, Instance: step.Instance}
+		}
 		s.OutOfService = s.OutOfService && w.Maintenance.IsNull()
 		s.Unverified = p.Has(host.DoVerify)
 	case host.DoLeavePool:
 		leave()
+	case host.DoReplace:
+		if states.IsOccupied(&ironic.Node{ProvisionState: string(s.State)}) {
+			s.State, s.Instance, s.Allocated = "available", "", false
+		} else {
+			leave()
+		}
+		s.OnMachine, s.Compared = host.Hardware{}, nil
 	case host.DoSetBoot:
 		s.BootMode, s.SecureBoot = w.BootMode, w.SecureBoot
 		if step.Goal != "" && s.State == "enroll" {
@@ -361,6 +377,9 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 	case host.DoLearnPower, host.DoSwitchPower, host.DoKeepPower:
 		s.Power = decide.Known(step.Power)
 	case host.DoEndTemporary, host.DoRemove:
+	}
+	if step.Do == p.Steps[len(p.Steps)-1].Do {
+		s.Replacing = nil
 	}
 	return s
 }
@@ -434,6 +453,9 @@ func TestDecide_unchangedWishDoesNothing(t *testing.T) {
 	every(t, func(r *rand.Rand, w host.Wish, s host.Seen) bool {
 		w = settle(known(r, w), s)
 		first := host.Decide(w, s)
+		if refused(first) {
+			return true
+		}
 		for _, step := range first.Steps {
 			s = do(w, s, first, step)
 		}

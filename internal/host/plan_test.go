@@ -135,6 +135,25 @@ state=active target=available reserved=allocation       | target_state=available
 state=deploy-failed target=available reserved=allocation | target_state=available |                                                                           |
 state=manageable target=available reserved=allocation   |                         |                                                                           |
 
+# A machine that was replaced is undeployed and prepared as a new one. A new mainboard changes nothing but addresses.
+new                                    | target_state=manageable replaced=machine:1 | enroll, write, walk to manageable                                       |
+imported state=active                  | replaced=machine:1 description           | write                                                                     |
+state=active replaced=machine:1        | description                              | write                                                                     |
+state=active target=available reserved | replaced=mainboard:1 new-bmc             | write                                                                     |
+state=active target=available reserved=allocation | replaced=machine:1            | write, replace: wipe, inspect again: restart, walk to available: clean    | Replaced machine is undeployed, Cleaning erases data
+state=active target=available reserved=allocation replaced=machine:1 | replaced=machine:2 | write, replace: wipe, inspect again: restart, walk to available: clean | Replaced machine is undeployed, Cleaning erases data
+state=active reserved not-inspected    | replaced=machine:1                       | write, replace: wipe, walk to manageable                                  | Replaced machine is undeployed
+state=rescue reserved not-inspected    | replaced=machine:1                       | write, replace: wipe, walk to manageable                                  | Replaced machine is undeployed
+state=active reserved hardware=bios not-inspected | replaced=machine:1            | write, replace: wipe, configure bios_settings: clean, walk to manageable  | Replaced machine is undeployed, Hardware change restarts the machine
+state=available target=available not-inspected | replaced=machine:1               | write, replace, walk to available: clean                                  | Cleaning erases data
+state=manageable replaced=machine:1 replacing=machine:1 | description              | write, replace, inspect again: restart, walk to manageable                | Inspection boots the machine
+state=available target=available replacing=machine:1,i1 not-inspected | replaced=machine:1 description | write, replace                                             |
+state=active reserved protected        | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared
+state=active reserved                  | replaced=machine:1 maintenance           |                                                                           | !Replaced machine cannot be prepared
+state=available reserved=allocation    | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared
+state=active no-bmc                    | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared
+state=active reserved                  | replaced=?                               |                                                                           | !Value must be known during plan
+
 # Inspection.
 state=manageable not-inspected         | target_state=manageable inspect          | write, inspect: restart, walk to manageable                               | Inspection boots the machine
 state=manageable                       | target_state=manageable inspect          |                                                                           |

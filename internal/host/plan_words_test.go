@@ -51,6 +51,15 @@ func value(text string) decide.Value[string] {
 	return decide.Known(text)
 }
 
+// replacedOf is what was replaced, such as "machine:2", or "?".
+func replacedOf(text string) decide.Value[host.Replaced] {
+	if text == "?" {
+		return decide.Unknown[host.Replaced]()
+	}
+	part, on, _ := strings.Cut(text, ":")
+	return decide.Known(host.Replaced{Part: host.ReplacedPart(part), On: on})
+}
+
 func flag(text string) decide.Value[bool] {
 	if text == "?" {
 		return decide.Unknown[bool]()
@@ -143,6 +152,8 @@ func (s *story) want(word string) {
 		w.Inspect = flag(text)
 	case "inspect_triggers":
 		w.Triggers = value(text)
+	case "replaced":
+		w.Replaced = replacedOf(text)
 	case "power_state":
 		w.Power = value(text)
 	case "disable_power_off":
@@ -217,6 +228,13 @@ func (s *story) see(word string) {
 		seen.Instance, seen.Allocated = "i1", text == "allocation"
 	case "retired":
 		seen.Retired, s.wish.Retired = true, decide.Known(true)
+	case "replaced":
+		seen.Replaced, s.wish.Replaced = replacedOf(text), replacedOf(text)
+	case "replacing":
+		text, instance, _ := strings.Cut(text, ",")
+		seen.Replacing = &host.Replacing{Replaced: replacedOf(text).V, Instance: instance}
+	case "protected":
+		seen.Protected = true
 	case "quarantine":
 		seen.Quarantine = text
 	case "out-of-service":

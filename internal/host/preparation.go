@@ -28,7 +28,9 @@ func (p *plan) warnInspection(again bool) {
 	if p.Inspect.Unknown || again && p.Triggers.Unknown {
 		inspects = "may inspect"
 	}
-	if again {
+	if p.Has(DoReplace) {
+		at = decide.At("replaced")
+	} else if again {
 		at, host = decide.At("inspect_triggers"), host+" again"
 	}
 	p.warn(at, "Inspection boots the machine", fmt.Sprintf("Ironic %s host %s. The machine boots for that.", inspects, host))

@@ -55,16 +55,18 @@ type Forecast struct {
 	Pending        decide.Value[[]HardwarePart] // pending_changes
 	Cleanings      decide.Value[int64]
 	Restores       int64
+	Freed          bool // the node loses its reservation
 }
 
 // Step is an operation of an apply.
 type Step struct {
 	Do Action `json:"do"`
 	// where a walk or verification ends, and where a node from enroll must be to set its boot mode or console
-	Goal  states.Goal    `json:"goal,omitempty"`
-	Parts []HardwarePart `json:"parts,omitempty"` // of the hardware settings that change
-	Power string         `json:"power,omitempty"` // on or off; "" while it is not known
-	Cost  decide.Cost    `json:"cost,omitempty"`
+	Goal     states.Goal    `json:"goal,omitempty"`
+	Parts    []HardwarePart `json:"parts,omitempty"`    // of the hardware settings that change
+	Power    string         `json:"power,omitempty"`    // on or off; "" while it is not known
+	Instance string         `json:"instance,omitempty"` // that ends with a machine that was replaced; "": none
+	Cost     decide.Cost    `json:"cost,omitempty"`
 }
 
 // Costs reports whether a plan has a step that does so much to the machine.
@@ -88,6 +90,7 @@ const (
 	DoCloseConsole Action = "close console" // because the driver or the console interface changes
 	DoWrite        Action = "write"         // settings, traits, maintenance, port groups and ports
 	DoEndTemporary Action = "end temporary" // remove the temporary server profile that an interrupted run has left on the machine
+	DoReplace      Action = "replace"       // end what ran on a machine that was replaced
 	DoSetBoot      Action = "set boot"      // boot mode and secure boot
 	DoSetConsole   Action = "set console"   // enable or disable it
 	DoConfigure    Action = "configure"     // BIOS, RAID and firmware in a manual cleaning
@@ -106,9 +109,9 @@ const DoRemove Action = "remove"
 
 // order has the place of each action among the steps of a plan.
 var order = map[Action]int{
-	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoSetBoot: 4, DoSetConsole: 5, DoConfigure: 6,
-	DoService: 7, DoInspect: 8, DoInspectAgain: 9,
-	DoVerify: 10, DoWalk: 11, DoLearnPower: 12, DoSwitchPower: 13, DoKeepPower: 14, DoRemove: 15,
+	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoReplace: 5, DoSetBoot: 6,
+	DoSetConsole: 7, DoConfigure: 8, DoService: 9, DoInspect: 10, DoInspectAgain: 11, DoVerify: 12, DoWalk: 13, DoLearnPower: 14,
+	DoSwitchPower: 15, DoKeepPower: 16, DoRemove: 17,
 }
 
 // costs reports whether a plan has a step with one of the actions that does something to the machine.

@@ -97,6 +97,9 @@ func (p *plan) triggered() bool {
 // inspectsAgain reports whether Ironic inspects the machine again: inspect_triggers change, or the inspection that they have requested has
 // not succeeded yet.
 func (p *plan) inspectsAgain() bool {
+	if p.Has(DoReplace) && (p.mayInspect() || p.seen.Inspected) {
+		return true
+	}
 	return p.triggered() || p.seen.Applied && p.seen.Pending != "" && p.Triggers.Set && p.seen.Pending == p.Triggers.V
 }
 

@@ -35,6 +35,7 @@ type Wish struct {
 	TargetSet      bool                 // the configuration has target_state
 	Inspect        decide.Value[bool]
 	Triggers       decide.Value[string] // fingerprint of inspect_triggers
+	Replaced       decide.Value[Replaced]
 	Power          decide.Value[string] // power_state of the configuration
 	NeverOff       bool                 // disable_power_off
 	AutomatedClean decide.Value[bool]
@@ -94,6 +95,7 @@ type Seen struct {
 	SecureBoot             decide.Value[bool]
 	Console                decide.Value[string] // null: it was not managed
 	Triggers               decide.Value[string]
+	Replaced               decide.Value[Replaced]
 	Hardware               Hardware      // as configured until now
 	HardwareDrift          HardwareDrift // likewise
 	Cleanings, Restores    int64
@@ -104,15 +106,17 @@ type Seen struct {
 
 // Notes are what private state says of a host.
 type Notes struct {
-	Applied    bool     // a configuration was applied to it
-	Retires    bool     // that configuration had retired
-	Powers     []string // and that power_state; empty: none
-	Inspected  bool     // the machine has been inspected
-	Coming     bool     // Ironic is on the way to available already, cleaning included
-	Pending    string   // fingerprint of the triggers whose inspection has not succeeded yet; "": none
-	Unverified bool     // the verification of credentials that arrived later has failed
-	OnMachine  Hardware // the hardware settings that are known to be on the machine
-	Quarantine string   // why the node is in quarantine; "": it is in none
+	Applied    bool       // a configuration was applied to it
+	Retires    bool       // that configuration had retired
+	Powers     []string   // and that power_state; empty: none
+	Inspected  bool       // the machine has been inspected
+	Coming     bool       // Ironic is on the way to available already, cleaning included
+	Pending    string     // fingerprint of the triggers whose inspection has not succeeded yet; "": none
+	Protected  bool       // the node is protected
+	Replacing  *Replacing // a replacement whose apply has failed; nil: none
+	Unverified bool       // the verification of credentials that arrived later has failed
+	OnMachine  Hardware   // the hardware settings that are known to be on the machine
+	Quarantine string     // why the node is in quarantine; "": it is in none
 
 	Compared *HardwareComparison // of OnMachine with the machine; nil: there was none
 }

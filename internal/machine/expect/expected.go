@@ -22,6 +22,7 @@ type ExpectedHost struct {
 	Maintenance     *bool
 	BootPort        bool // it may get a port from which it can boot
 	Disturbs        bool // its apply restarts, cleans or configures the machine
+	Freed           bool // its machine was replaced, so what the node says runs on it ends
 	Ports           bool // its ports or port groups change, or an inspection may change them
 }
 
@@ -131,6 +132,12 @@ func PlannedName(site *machine.Site, node *ironic.Node) string {
 		return host.Name
 	}
 	return ""
+}
+
+// Freed reports whether this plan undeploys a node because its machine was replaced, if Terraform has planned its host before.
+func Freed(site *machine.Site, node *ironic.Node) bool {
+	host, planned := ExpectedOf(site).find(node)
+	return planned && host.Freed
 }
 
 // PortsChange reports whether this plan changes the ports of a node, if Terraform has planned its host before.

@@ -118,7 +118,7 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, k
 		s.HostEnds = expect.EndsHost(d.Site, s.ID)
 		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Site, node)
 		s.LosesReservation = wish.Allocation.Unknown && expect.EndsAllocation(d.Site, s.Instance)
-		s.PlannedName = expect.PlannedName(d.Site, node)
+		s.PlannedName, s.Freed = expect.PlannedName(d.Site, node), expect.Freed(d.Site, node)
 	}
 	return s
 }

@@ -65,6 +65,7 @@ type model struct {
 	TargetState         types.String         `tfsdk:"target_state"`
 	Inspect             types.Bool           `tfsdk:"inspect"`
 	InspectTriggers     types.Map            `tfsdk:"inspect_triggers"`
+	Replaced            types.Object         `tfsdk:"replaced"`
 	PowerState          types.String         `tfsdk:"power_state"`
 	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
 	OnDestroy           types.String         `tfsdk:"on_destroy"`

@@ -87,6 +87,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
 			decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 		expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
+		expected.Freed = decided.Forecast.Freed
 		expect.ExpectHost(h.Site, expected)
 	}
 }
@@ -297,8 +298,8 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
 		ByAgent: m.byAgent(), PowerManaged: framework.FlagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
 		Target: framework.TextOf[string](m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: framework.FlagOf(m.Inspect),
-		Triggers: m.fingerprint(ctx),
-		Power:    framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(),
+		Triggers: m.fingerprint(ctx), Replaced: replacedOf(ctx, config.Replaced),
+		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(),
 		AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
 		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot),
 		Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
@@ -334,7 +335,7 @@ func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 		BootInterface: framework.TextOf[string](m.BootInterface), Class: m.ResourceClass.ValueString(),
 		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot),
 		Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware,
-		Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
+		Replaced: replacedOf(ctx, m.Replaced), Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
 
@@ -355,6 +356,9 @@ func (m *model) foresee(f hosts.Forecast, state *model) {
 	}
 	if f.Restores > 0 {
 		m.Restores = types.Int64Value(f.Restores)
+	}
+	if f.Freed {
+		m.InstanceID, m.InstanceName, m.AllocationID = types.StringNull(), types.StringNull(), types.StringNull()
 	}
 	if f.LastError {
 		m.LastError = types.StringUnknown()

@@ -56,6 +56,9 @@ type private struct {
 	Coming     bool        `json:"coming,omitzero"`             // Ironic is on the way to available with the node
 	Quarantine string      `json:"quarantine,omitzero"`         // why the node is in quarantine
 	Updated    time.Time   `json:"updated,omitzero"`            // see lost.Seen
+	Protected  bool        `json:"protected,omitzero"`          // the node is protected
+	// Replacing is the replacement of the machine whose apply has failed.
+	Replacing *hosts.Replacing `json:"replacing,omitzero"`
 	// Unverified says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	Unverified bool `json:"unverified,omitzero"`
 	// OnMachine is what is known to be on the machine of the hardware configuration.
@@ -78,6 +81,7 @@ func (p private) notes() hosts.Notes {
 	return hosts.Notes{
 		Applied: p.Managed != nil, Retires: p.Managed.has("/retired"), Powers: p.Managed.below("/power_state"),
 		Inspected: p.Inspected, Pending: p.Pending, Coming: p.Coming, Quarantine: p.Quarantine, Unverified: p.Unverified,
+		Protected: p.Protected, Replacing: p.Replacing,
 		OnMachine: p.OnMachine, Compared: p.Compared,
 	}
 }
@@ -102,13 +106,15 @@ func (p *private) applied(on hosts.Hardware) {
 func (p *private) see(node *ironic.Node) {
 	p.Inspected = p.Inspected || !machine.InspectedAt(node).IsZero()
 	p.Pending, p.Coming, p.Quarantine = hosts.PendingInspection(node), hosts.IsComing(node), quarantineOf(node)
+	p.Protected = node.Protected
 }
 
 // hasSeen reports whether see would change nothing.
 func (p private) hasSeen(node *ironic.Node) bool {
 	again := p
 	again.see(node)
-	return again.Inspected == p.Inspected && again.Pending == p.Pending && again.Coming == p.Coming && again.Quarantine == p.Quarantine
+	return again.Inspected == p.Inspected && again.Pending == p.Pending && again.Coming == p.Coming && again.Quarantine == p.Quarantine &&
+		again.Protected == p.Protected
 }
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.

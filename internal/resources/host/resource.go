@@ -247,7 +247,10 @@ type change struct {
 // begin makes the work on a node. order has what the models do not say.
 func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order hosts.Order) {
 	order.Wish = c.plan.wish(ctx, c.config, c.state)
-	order.Settings, order.Cabling = c.settings(ctx, order.Plan), c.config.cablingOf(ctx, c.before)
+	order.Settings, order.Cabling = c.settings(ctx, order), c.config.cablingOf(ctx, c.before)
+	if order.Plan.Has(hosts.DoReplace) { // the new machine has nothing of it
+		order.OnMachine = hosts.Hardware{}
+	}
 	order.Boot, order.OffMode = c.config.bootSettings(), machine.OffMode(c.config.PowerOffMode.ValueString())
 	_, order.NoRamdisk = c.config.hardwareChanges()
 	order.Rollout = h.Turns(ctx, c.config.rollout())
@@ -262,7 +265,8 @@ func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order h
 }
 
 // settings returns what the apply makes of the settings of the node.
-func (c *change) settings(ctx context.Context, todo hosts.Plan) *hosts.Settings {
+func (c *change) settings(ctx context.Context, order hosts.Order) *hosts.Settings {
+	todo := order.Plan
 	want := c.config.hostSettings(ctx, c.before)
 	switch {
 	case c.madeAnew: // the request that has made the node has it all
@@ -274,7 +278,11 @@ func (c *change) settings(ctx context.Context, todo hosts.Plan) *hosts.Settings 
 	want.IsNew = c.state == nil || c.madeAnew
 	want.KeepsRetired, want.DropsReason = c.plan.Retired.ValueBool() && !c.config.Retired.ValueBool(), c.plan.RetiredReason.IsNull()
 	want.Forgets = c.state != nil && c.before == nil || c.config.InspectTriggers.IsNull() // after an import, those of another configuration
-	if todo.Has(hosts.DoInspectAgain) {
+	switch {
+	case !todo.Has(hosts.DoInspectAgain):
+	case todo.Has(hosts.DoReplace):
+		want.Inspects = order.Wish.Replaced.V.Fingerprint()
+	default:
 		want.Inspects = hosts.Fingerprint(framework.StringMap(c.plan.InspectTriggers))
 	}
 	return want
@@ -302,6 +310,7 @@ func (c *change) finish(
 	c.record(whole, outcome)
 	diags.Append(state.Set(whole, c.plan)...)
 	c.note(ctx, h, kept, diags)
+	kept.Replacing = c.work.Replacing(failed)
 	if outcome.Says == hosts.SaysUndone {
 		reportTaken(ctx, diags, c.config, doing, failed)
 		return

@@ -54,10 +54,11 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 					"deployed, has no BMC, or has `target_state = \"enroll\"`. Removing the attribute does nothing. A new or imported " +
 					"host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
 			},
+			"replaced": replacedSchema(),
 			"cleanings": schema.Int64Attribute{
 				Computed: true,
 				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for " +
-					"this host: a cleaning, an inspection, or a change of `bios_settings`, `raid`, `firmware`, `boot_mode` or " +
+					"this host: a cleaning, an inspection, a machine that was `replaced`, or a change of `bios_settings`, `raid`, `firmware`, `boot_mode` or " +
 					"`secure_boot`. **The plan raises it already**, by one, so that it names each such machine; `(known after apply)` " +
 					"if a deciding value is not known yet. What a new host says in its own words does not count. See [Protect " +
 					"machines](../guides/protect-machines.md#what-a-plan-shows).",

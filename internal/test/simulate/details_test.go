@@ -185,6 +185,14 @@ func hostScenes() []scene {
 			prepare: func(s *site) { s.fake.FastTrack = true },
 		},
 		{name: "part of a host", from: []configuration{pair(object{})}, to: pair(object{"parent_node": reference{"metal_host.a", "id"}})},
+		{
+			name: "replace a machine", from: []configuration{installed("v1")},
+			to: with(installed("v1"), "metal_host.a", "replaced", object{"part": "machine", "on": "1"}),
+		},
+		{
+			name: "replace a mainboard", from: []configuration{installed("v1")},
+			to: with(installed("v1"), "metal_host.a", "replaced", object{"part": "mainboard", "on": "1"}),
+		},
 		{name: "forget a host", from: []configuration{free(object{"on_destroy": "forget"})}, to: configuration{}},
 	}
 }
