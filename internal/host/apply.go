@@ -94,6 +94,7 @@ func (w *Work) move(ctx context.Context) error {
 	}
 	who := w.Intent
 	who.Moves = who.Moves || who.Name != "" && who.Name != w.Node().Name
+	who.Replaced = w.Plan.Replaces != ""
 	PlanMove(w.Machine.Site(), who)
 	if !who.Moves {
 		return nil

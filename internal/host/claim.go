@@ -61,7 +61,7 @@ func Admit(ctx context.Context, site *machine.Site, who Candidate, deadline time
 		if err != nil {
 			return nil, err
 		}
-		if err := known.refuseHandover(l, who, ""); blocking != nil && err != nil {
+		if err := known.refuseHandover(l, Intent{Candidate: who}, ""); blocking != nil && err != nil {
 			if fresh {
 				return nil, err
 			}

@@ -22,6 +22,7 @@ type Intent struct {
 	Open      bool     // not all of it is known yet
 	Moves     bool     // it differs from what the host has
 	Ends      bool     // the node is deleted
+	Replaced  bool     // people have replaced the machine, or its mainboard
 }
 
 // IdentityChange is how a configuration changes what no other node may have too.
@@ -140,7 +141,7 @@ func Move(ctx context.Context, site *machine.Site, who Intent, release func(cont
 	for {
 		l, err := known.get(ctx, oldest, len(who.Bonds) > 0)
 		if err == nil {
-			err = known.refuseHandover(l, who.Candidate, who.UUID)
+			err = known.refuseHandover(l, who, who.UUID)
 		}
 		if err != nil {
 			return err

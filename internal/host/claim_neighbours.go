@@ -62,7 +62,7 @@ func (c *catalog) discovered(ctx context.Context, site *machine.Site, l *lists, 
 
 // refuseHandover returns an error if a machine in use would change hands by what a host gets, as the lists show it. An empty UUID is that
 // of a new host.
-func (c *catalog) refuseHandover(l *lists, who Candidate, id string) error {
+func (c *catalog) refuseHandover(l *lists, who Intent, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var own *Neighbour
@@ -75,7 +75,7 @@ func (c *catalog) refuseHandover(l *lists, who Candidate, id string) error {
 			all = append(all, n)
 		}
 	}
-	if taken := handsOver(who.Identity(), own, all); taken != nil {
+	if taken := handsOver(who.Identity(), own, all, who.Replaced); taken != nil {
 		return taken.Err()
 	}
 	return nil

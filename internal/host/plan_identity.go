@@ -50,14 +50,15 @@ func (p *plan) guardIdentity() {
 		p.warn(nil, "Not all machines are compared", fmt.Sprintf("%s The provider cannot tell whether another node has the BMC, a MAC "+
 			"address or the name that a host of this plan gets. Ironic itself refuses only names and MAC addresses.", site.Hidden))
 	}
-	if taken := handsOver(p.Identity.Identity, site.Own, site.All); taken != nil {
+	if taken := handsOver(p.Identity.Identity, site.Own, site.All, p.replaces() != ""); taken != nil {
 		p.refuse(taken.At(p.Identity.ByBMC, p.Identity.Bonds), inUseSummary, capital(taken.fact())+". "+taken.advice())
 	}
 }
 
 // handsOver returns why a host must not get an identity; nil if it may. A node in use never gets what another node has now, and no other
-// node gets what it has. own is the node that the host has now; nil for a new one.
-func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour) (worst *Taken) {
+// node gets what it has. own is the node that the host has now; nil for a new one. replaced: people
+// have replaced the machine, or its mainboard.
+func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour, replaced bool) (worst *Taken) {
 	var before identity.Identity
 	var owner *ironic.Node
 	used := ""
@@ -74,7 +75,7 @@ func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour) (worst *
 			}
 		}
 	}
-	if worst == nil && used != "" && isReplaced(gets, before) {
+	if worst == nil && used != "" && !replaced && isReplaced(gets, before) {
 		worst = &Taken{What: identity.BMC, Value: gets.BMC.String(), Node: owner, For: owner, InUse: true}
 	}
 	return worst
@@ -149,8 +150,8 @@ func (e *Taken) adviceInUse() string {
 		return "A list with count has shifted, or a key was renamed: use for_each, or moved blocks. If the state has lost the host, import " +
 			"it. To replace the host, destroy what runs on it first."
 	case e.Node.UUID == e.For.UUID:
-		return "A list with count has shifted: use for_each, or moved blocks. If the machine is the same, change its BMC address and its " +
-			"ports in two applies."
+		return "A list with count has shifted: use for_each, or moved blocks. If people have replaced the machine or its mainboard, say so " +
+			"with replaced."
 	}
 	return "A list with count has shifted: use for_each, or moved blocks. Otherwise correct the value, or free the machine first, in an " +
 		"apply of its own."

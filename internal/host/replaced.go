@@ -56,7 +56,7 @@ func (p *plan) decideReplaced() (refused bool) {
 		p.refuse(at, "Value must be known during plan", "replaced decides whether Ironic undeploys the machine, so the plan must know it.")
 		return true
 	}
-	if p.replaces() != ReplacedMachine {
+	if p.Replaces = p.replaces(); p.Replaces != ReplacedMachine {
 		return false
 	}
 	why := ""

@@ -15,6 +15,8 @@ type Plan struct {
 	Goal states.Goal    `json:"goal,omitempty"`
 	Open []HardwarePart `json:"open,omitempty"` // hardware settings that are not known to be on the machine
 
+	Replaces ReplacedPart `json:"replaces,omitempty"` // what people have replaced since the last apply; "": nothing
+
 	Drifted []HardwareDifference `json:"drifted,omitempty"` // why settings are open that were applied before: the machine has lost them
 
 	Notices  []decide.Notice `json:"-"`
