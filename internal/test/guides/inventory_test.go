@@ -103,10 +103,8 @@ func TestFakeModules_inventoryEdits(t *testing.T) {
 	wantChanges(t, w, map[string]string{host: "delete", deployment: "delete"})
 	replaceIn(t, w, "machines.yaml", "rack1-02:", "web-1:")
 	replaceIn(t, w, "machines.yaml", "status: planned", "status: active")
-	wantChanges(t, w, map[string]string{
-		host: "delete", deployment: "delete", `module.fleet.metal_host.machine["web-1"]`: "create",
-		`module.fleet.metal_deployment.machine["web-1"]`: "create",
-	})
+	acctest.Fails(t, w, []string{"plan"}, "Machine in use would change hands", "Node rack1-02 is deployed", "moved blocks")
+	replaceIn(t, w, "machines.yaml", "web-1:", "rack1-02:")
 }
 
 // wantAddresses checks the addresses of rack1-01 and rack1-02 in the outputs.
