@@ -177,6 +177,9 @@ func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	if err == nil {
 		ports, err = c.client.ListPortAddresses(ctx)
 	}
+	if err == nil && c.client.Expect(nodesOf(ports)...) { // made between the lists, or the first list lacks them
+		nodes, err = c.client.ListNodeFields(ctx, ironic.NodeFilter{}, catalogFields)
+	}
 	var groups []ironic.PortGroup
 	if err == nil && bonds {
 		groups, err = c.client.ListPortGroupAddresses(ctx)
@@ -193,6 +196,14 @@ func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	}
 	c.lists = l
 	return l, nil
+}
+
+// nodesOf returns the UUIDs of the nodes that have ports.
+func nodesOf(ports []ironic.Port) (ids []string) {
+	for _, port := range ports {
+		ids = append(ids, port.NodeUUID)
+	}
+	return ids
 }
 
 func entriesOf(nodes []ironic.Node, ports []ironic.Port, groups []ironic.PortGroup) []*entry {

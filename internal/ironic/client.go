@@ -31,12 +31,13 @@ type Client struct {
 	fleet      *polling.Watch[Node]
 	pending    *polling.Watch[Allocation]
 	defect     parentDefect
+	known      known
 }
 
 // New returns a Client. It makes no request and reads no file, so that validate and plan work offline. Errors in the configuration
 // appear on first use.
 func New(cfg api.Config, polls Polls) *Client {
-	c := &Client{Conn: api.New(cfg), polls: polls}
+	c := &Client{Conn: api.New(cfg), polls: polls, known: known{all: map[string]*fact{}}}
 	c.nodes = polling.NewBatch(c.getNode, c.ListNodesByID)
 	c.ports = polling.NewBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.Absent = &[]Port{}

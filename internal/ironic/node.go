@@ -36,6 +36,7 @@ func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, 
 			return c.Wrap(ctx, err)
 		}
 		node = c.redacted(&made)
+		c.known.saw(node)
 		return nil
 	}, func(ctx context.Context) error {
 		var err error
@@ -95,9 +96,13 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 		return nil, err
 	}
 	var node Node
-	if err := nodes.Get(ctx, service, url.PathEscape(ref)).ExtractInto(&node); err != nil {
-		return nil, c.Wrap(ctx, err)
+	if err := c.Wrap(ctx, nodes.Get(ctx, service, url.PathEscape(ref)).ExtractInto(&node)); err != nil {
+		if api.IsNotFound(err) {
+			c.known.forget(ref)
+		}
+		return nil, err
 	}
+	c.known.saw(&node)
 	return c.redacted(&node), nil
 }
 
@@ -186,6 +191,7 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 		if err := c.defect.examine(&node); err != nil {
 			return nil, err
 		}
+		c.known.saw(&node)
 		return c.redacted(&node), nil
 	}
 }
@@ -217,7 +223,8 @@ func (c *Client) DeleteNode(ctx context.Context, id string) error {
 	}
 	defer c.nodes.Invalidate(id)
 	err = c.Wrap(ctx, nodes.Delete(ctx, service, id).ExtractErr())
-	if api.IsNotFound(err) {
+	if err == nil || api.IsNotFound(err) {
+		c.known.forget(id)
 		return nil
 	}
 	return err

@@ -44,7 +44,7 @@ func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, erro
 	if err != nil {
 		return nil, err
 	}
-	return c.listNodes(ctx, query)
+	return c.listNodes(ctx, filter, query)
 }
 
 // ListNodesByID returns all nodes with all fields by UUID.
@@ -67,7 +67,7 @@ func (c *Client) ListNodeFields(ctx context.Context, filter NodeFilter, fields [
 		return nil, err
 	}
 	query.Set("fields", asked)
-	return c.listNodes(ctx, query)
+	return c.listNodes(ctx, filter, query)
 }
 
 // StreamNodes yields the nodes, including child nodes, while it reads the pages of their list: with all fields, or with the given
@@ -107,12 +107,14 @@ func limited(query url.Values, limit int64) url.Values {
 	return query
 }
 
-func (c *Client) listNodes(ctx context.Context, query url.Values) ([]Node, error) {
-	all, err := api.List[Node](ctx, c.Conn, "nodes", "nodes", query)
-	for i := range all {
-		c.redacted(&all[i])
-	}
-	return all, err
+func (c *Client) listNodes(ctx context.Context, filter NodeFilter, query url.Values) ([]Node, error) {
+	return c.complete(ctx, filter, func() ([]Node, error) {
+		all, err := api.List[Node](ctx, c.Conn, "nodes", "nodes", query)
+		for i := range all {
+			c.redacted(&all[i])
+		}
+		return all, err
+	})
 }
 
 // nodeQuery returns the query of a filter. It includes child nodes where the server supports them, because otherwise a node that a
@@ -200,7 +202,7 @@ func (c *Client) ShortNodes(ctx context.Context) (map[string]*Node, error) {
 		return nil, err
 	}
 	query.Set("fields", fields)
-	all, err := c.listNodes(ctx, query)
+	all, err := c.listNodes(ctx, NodeFilter{}, query)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +219,7 @@ func (c *Client) shortNode(ctx context.Context, id string) (*Node, error) {
 	if err := c.Request(ctx, http.MethodGet, "nodes/"+id+"?fields="+fields, nil, &node); err != nil {
 		return nil, err
 	}
+	c.known.saw(&node)
 	return c.redacted(&node), nil
 }
 
@@ -227,4 +230,20 @@ func ByUUID[T any](all []T, id func(*T) string) map[string]*T {
 		m[id(&all[i])] = &all[i]
 	}
 	return m
+}
+
+// selects reports whether the server selects a node by the filter.
+func (f NodeFilter) selects(n *Node) bool {
+	for _, pair := range [][2]string{
+		{f.ProvisionState, n.ProvisionState}, {f.ResourceClass, n.ResourceClass}, {f.ConductorGroup, n.ConductorGroup},
+		{f.Owner, n.Owner}, {f.Lessee, n.Lessee}, {f.Driver, n.Driver}, {f.Fault, n.Fault}, {f.Shard, n.Shard},
+		{f.InstanceUUID, n.InstanceUUID}, {f.ChassisUUID, n.ChassisUUID},
+	} {
+		if pair[0] != "" && pair[0] != pair[1] {
+			return false
+		}
+	}
+	is := func(want *bool, has bool) bool { return want == nil || *want == has }
+	return strings.Contains(n.Description, f.DescriptionContains) && (f.Project == "" || f.Project == n.Owner || f.Project == n.Lessee) &&
+		is(f.Maintenance, n.Maintenance) && is(f.Associated, n.InstanceUUID != "") && is(f.Retired, n.Retired)
 }

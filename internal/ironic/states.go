@@ -67,6 +67,7 @@ func (c *Client) ChangeProvisionState(ctx context.Context, id string, order Orde
 	defer c.nodes.Invalidate(id)
 	err = nodes.ChangeProvisionState(ctx, service, id, order).ExtractErr()
 	if err == nil {
+		c.known.move(id)
 		c.fleet.Restart(id)
 	}
 	return c.Wrap(ctx, err)

@@ -89,7 +89,7 @@ func IsLocked(err error) bool {
 func IsTransient(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		return IsConnectionLoss(err) || errors.Is(err, ErrShifted)
+		return IsConnectionLoss(err) || errors.Is(err, ErrShifted) || errors.Is(err, ErrIncomplete)
 	}
 	switch status.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -18,6 +18,9 @@ const relists = 3
 // ErrShifted says that the last object of a page was deleted before the next page was requested.
 var ErrShifted = errors.New("the list changed too often while it was read")
 
+// ErrIncomplete says that a list lacks objects that exist.
+var ErrIncomplete = errors.New("the list is incomplete")
+
 // List reads all pages of a list; key names the array in the answers. It uses only the marker of `next`, because that URL has
 // Ironic's own host name, which may differ behind a proxy, and lacks most filters of the query.
 func List[T any](ctx context.Context, c *Conn, path, key string, query url.Values) ([]T, error) {

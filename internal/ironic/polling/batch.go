@@ -149,7 +149,7 @@ func (b *Batch[T]) fetchAll(ctx context.Context) {
 // however it ends.
 func (b *Batch[T]) fetchOne(ctx context.Context, id string) (*T, error) {
 	defer b.release()
-	value, err := b.one(ctx, id)
+	value, err := b.read(ctx, id)
 	b.serve(ctx)
 	return value, err
 }
@@ -224,7 +224,22 @@ func (b *Batch[T]) fromList(ctx context.Context, id string) (*T, error) {
 	if ok {
 		return value, nil
 	}
-	return b.one(ctx, id)
+	return b.read(ctx, id)
+}
+
+// read reads an object by a GET. A list that lacks an object which exists answers no more.
+func (b *Batch[T]) read(ctx context.Context, id string) (*T, error) {
+	b.mu.Lock()
+	listed := b.listed
+	lacking := b.list != nil && b.list[id] == nil && listed.After(b.written[id])
+	b.mu.Unlock()
+	value, err := b.one(ctx, id)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if lacking && err == nil && b.listed.Equal(listed) {
+		b.list = nil
+	}
+	return value, err
 }
 
 // Invalidate records that this process has changed an object, so that earlier lists do not answer for it any more.

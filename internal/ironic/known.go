@@ -1,0 +1,224 @@
+package ironic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
+// known are the nodes that this process knows to exist. A list that lacks one of them, or shows it as it was before, is no answer: it may
+// come from a database that has failed over, or have lost a page. Only a single GET says that a node is gone.
+type known struct {
+	mu  sync.Mutex
+	all map[string]*fact // by UUID
+}
+
+// fact is what is known of a node.
+type fact struct {
+	node   *Node     // has the fields by which lists are filtered, and those of its state; nil: it is gone
+	at     time.Time // when this was known; zero: a state of Terraform says so
+	whole  bool      // node has the fields by which lists are filtered
+	listed bool      // a list had it
+	moved  bool      // Ironic has accepted a verb since: its state is another one by now
+	hidden bool      // it exists, but no list shows it to this user
+}
+
+// relists is how often an incomplete list is requested, and relistAfter the first pause, which doubles.
+const (
+	relists     = 4
+	relistAfter = 500 * time.Millisecond
+)
+
+// KindIncomplete is the kind of an error which says that lists of nodes lack, or show as it was, a node that this process knows better.
+const KindIncomplete fault.Kind = "incomplete list"
+
+// Expect says that nodes with these UUIDs should exist: a list that lacks one of them is an answer only if a GET says that it is gone. It
+// reports whether it is news that one of them exists.
+func (c *Client) Expect(ids ...string) (news bool) {
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
+	for _, id := range ids {
+		if c.known.all[id] == nil {
+			c.known.all[id], news = &fact{node: &Node{UUID: id}}, true
+		}
+	}
+	return news
+}
+
+// saw notes a node that a request for it alone has returned.
+func (k *known) saw(n *Node) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.note(n, time.Now(), false)
+}
+
+// sawAll notes the nodes of a list that was requested at a time.
+func (k *known) sawAll(all []Node, asked time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range all {
+		if f := k.all[all[i].UUID]; f == nil || f.at.Before(asked) {
+			k.note(&all[i], asked, true)
+		}
+	}
+}
+
+// note notes a node; k.mu is held. An answer with few fields leaves what is known of the others.
+func (k *known) note(n *Node, at time.Time, listed bool) {
+	f := k.all[n.UUID]
+	if f == nil || f.node == nil {
+		f = &fact{node: &Node{UUID: n.UUID}}
+		k.all[n.UUID] = f
+	}
+	f.at, f.listed = at, f.listed || listed
+	if !n.CreatedAt.IsZero() {
+		f.whole, f.moved, f.node = true, false, n.brief()
+		return
+	}
+	if n.ProvisionState != "" {
+		f.node.ProvisionState = n.ProvisionState
+	}
+	if !n.ProvisionUpdatedAt.IsZero() {
+		f.moved, f.node.ProvisionUpdatedAt = false, n.ProvisionUpdatedAt
+	}
+}
+
+// forget notes that a node is gone.
+func (k *known) forget(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all[id] != nil {
+		k.all[id] = &fact{at: time.Now()}
+	}
+}
+
+// move notes that Ironic has accepted a verb for a node.
+func (k *known) move(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.all[id]; f != nil && f.node != nil {
+		f.moved, f.at = true, time.Now()
+	}
+}
+
+// brief returns a node with the fields that known needs.
+func (n *Node) brief() *Node {
+	return &Node{
+		UUID: n.UUID, Name: n.Name, ProvisionState: n.ProvisionState, ProvisionUpdatedAt: n.ProvisionUpdatedAt,
+		ResourceClass: n.ResourceClass, ConductorGroup: n.ConductorGroup, Owner: n.Owner, Lessee: n.Lessee, Driver: n.Driver,
+		Fault: n.Fault, Shard: n.Shard, InstanceUUID: n.InstanceUUID, Description: n.Description, ChassisUUID: n.ChassisUUID,
+		Maintenance: n.Maintenance, Retired: n.Retired,
+	}
+}
+
+// doubts returns the UUIDs of the nodes that a list lacks or shows as they were before it was requested, sorted.
+func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked time.Time) (ids []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, f := range k.all {
+		if f.node == nil || f.at.After(asked) {
+			continue
+		}
+		n, byState := all[id], filter == NodeFilter{ProvisionState: filter.ProvisionState}
+		if n == nil && (f.whole || byState) && filter.selects(f.node) || n != nil && f.isLaterThan(n) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// isLaterThan reports whether a list shows a node as it was before.
+func (f *fact) isLaterThan(n *Node) bool {
+	if n.ProvisionUpdatedAt.IsZero() { // the list has no times, or hides them
+		return false
+	}
+	return n.ProvisionUpdatedAt.Before(f.node.ProvisionUpdatedAt) || f.moved && n.isIn(f.node)
+}
+
+// isIn reports whether a node is in its state since the same time as another answer says.
+func (n *Node) isIn(other *Node) bool {
+	return n.ProvisionState == other.ProvisionState && n.ProvisionUpdatedAt.Equal(other.ProvisionUpdatedAt)
+}
+
+// isHidden reports whether no list shows a node that exists. If never is true, none has shown it so far, and it is taken for hidden from
+// now on.
+func (k *known) isHidden(id string, never bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f := k.all[id]
+	if f == nil {
+		return false
+	}
+	f.hidden = f.hidden || never && !f.listed
+	return f.hidden
+}
+
+// complete requests a list of nodes until it agrees with what this process knows, and adds the nodes that lists hide from this user.
+// A list that agrees costs no request more.
+func (c *Client) complete(ctx context.Context, filter NodeFilter, list func() ([]Node, error)) ([]Node, error) {
+	for try, pause := 1, relistAfter; ; try, pause = try+1, 2*pause {
+		asked := time.Now()
+		all, err := list()
+		if err != nil {
+			return nil, err
+		}
+		hidden, wrong, err := c.compare(ctx, all, filter, asked, try == relists && len(all) > 0)
+		if err != nil {
+			return nil, err
+		}
+		if wrong == nil {
+			c.known.sawAll(all, asked)
+			return append(all, hidden...), nil
+		}
+		if try == relists {
+			return nil, incomplete(wrong)
+		}
+		c.Logger().WarnContext(ctx, "a list of nodes lacks a node that exists, or shows it as it was: the list is requested again",
+			"node", wrong.Name, "uuid", wrong.UUID, "listed", len(all), "try", try)
+		if err := rest.Sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// compare asks for each node about which a list differs from what is known, until one of them shows that the list is wrong. last: a node
+// that no list has ever shown is hidden.
+func (c *Client) compare(ctx context.Context, all []Node, filter NodeFilter, asked time.Time, last bool) (
+	hidden []Node, wrong *Node, err error,
+) {
+	listed := ByUUID(all, func(n *Node) string { return n.UUID })
+	for _, id := range c.known.doubts(listed, filter, asked) {
+		node, err := c.getNode(ctx, id)
+		if api.IsNotFound(err) || api.IsDenied(err) {
+			c.known.forget(id)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		switch n := listed[id]; {
+		case n == nil && !filter.selects(node), n != nil && n.isIn(node):
+		case n == nil && c.known.isHidden(id, last):
+			hidden = append(hidden, *node)
+		default:
+			return nil, node, nil
+		}
+	}
+	return hidden, nil, nil
+}
+
+func incomplete(n *Node) error {
+	return &fault.Error{
+		Kind: KindIncomplete, Err: api.ErrIncomplete,
+		Fact: fmt.Sprintf("Ironic's lists lack node %s, which exists, or show it as it was: nothing is concluded from them", NodeLabel(n)),
+		Advice: "Check Ironic's database (has it failed over?) and the proxies before Ironic, then try again. Nothing was changed because of " +
+			"these lists.",
+	}
+}

@@ -1,0 +1,100 @@
+package ironic_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+)
+
+// emptyLists is a connection over which the next lists of nodes are empty.
+type emptyLists struct {
+	fake     *fakeironic.Server
+	left     int
+	requests []string
+}
+
+func (e *emptyLists) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.Contains(r.URL.Path, "/nodes") {
+		e.requests = append(e.requests, r.Method+" "+strings.TrimPrefix(r.URL.Path, "/v1/"))
+	}
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/nodes") && e.left > 0 {
+		e.left--
+		query := r.URL.Query()
+		query.Set("owner", "nobody")
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = query.Encode()
+	}
+	return e.fake.RoundTrip(r)
+}
+
+// wantRequests fails the test unless these requests were sent since the last call.
+func (e *emptyLists) wantRequests(t *testing.T, want ...string) {
+	t.Helper()
+	if got := strings.Join(e.requests, ", "); got != strings.Join(want, ", ") {
+		t.Errorf("the requests are %s; want %s", got, strings.Join(want, ", "))
+	}
+	e.requests = nil
+}
+
+func TestListNodes_thatLacksAKnownNode(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		id := fake.Nodes()[0].UUID
+		line := &emptyLists{fake: fake}
+		client := newClient(fake, func(cfg *api.Config) { cfg.Transport = line })
+		read := func(filter ironic.NodeFilter) (int, error) {
+			all, err := client.ListNodes(t.Context(), filter)
+			return len(all), err
+		}
+		if _, err := client.Node(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		line.wantRequests(t, "GET nodes/"+id)
+		if n, err := read(ironic.NodeFilter{}); n != 2 || err != nil {
+			t.Errorf("a complete list: %d, %v", n, err)
+		}
+		line.wantRequests(t, "GET nodes")
+		line.left = 1
+		if n, err := read(ironic.NodeFilter{}); n != 2 || err != nil {
+			t.Errorf("an empty list, then a complete one: %d, %v", n, err)
+		}
+		first := min(fake.Nodes()[0].UUID, fake.Nodes()[1].UUID)
+		line.wantRequests(t, "GET nodes", "GET nodes/"+first, "GET nodes")
+		class := fake.Nodes()[0].ResourceClass
+		line.left = 1
+		if n, err := read(ironic.NodeFilter{ResourceClass: class}); n != 2 || err != nil {
+			t.Errorf("an empty list of a class: %d, %v", n, err)
+		}
+		line.requests = nil
+		if n, err := read(ironic.NodeFilter{ResourceClass: "none"}); n != 0 || err != nil {
+			t.Errorf("a class without nodes: %d, %v", n, err)
+		}
+		line.wantRequests(t, "GET nodes")
+		line.left = 99
+		if n, err := read(ironic.NodeFilter{}); n != 0 || !fault.Is(err, ironic.KindIncomplete) {
+			t.Errorf("empty lists only: %d, %v", n, err)
+		}
+		line.left, line.requests = 0, nil
+		for _, n := range fake.Nodes() {
+			other := newClient(fake)
+			if err := other.DeleteNode(t.Context(), n.UUID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := read(ironic.NodeFilter{}); n != 0 || err != nil {
+			t.Errorf("all nodes are gone: %d, %v", n, err)
+		}
+		line.requests = nil
+		if n, err := read(ironic.NodeFilter{}); n != 0 || err != nil {
+			t.Errorf("all nodes are gone: %d, %v", n, err)
+		}
+		line.wantRequests(t, "GET nodes")
+	})
+}
