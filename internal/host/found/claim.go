@@ -46,6 +46,7 @@ func Claim(ctx context.Context, site *machine.Site, id string, mark notes.Discov
 	if err != nil {
 		return err
 	}
+	mark.Claim = claim
 	if reason := claimObstacle(taken); reason != "" {
 		return errors.Join(claimLost(reason), releaseClaim(ctx, site, id, claim))
 	}
@@ -99,6 +100,25 @@ func isAbandoned(site *machine.Site, n *ironic.Node) bool {
 		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
+// isHeldByOwnClaim reports whether the claim by which a discovery has named a node reserves it again: the answer to the request was lost,
+// it was sent again, and Ironic has executed the first one after the node was named.
+func isHeldByOwnClaim(n *ironic.Node) bool {
+	d := notes.DiscoveryOf(n)
+	return d != nil && d.Claim != "" && n.InstanceUUID == d.Claim
+}
+
+// ReleaseLate releases a node that is held by its own claim.
+func ReleaseLate(ctx context.Context, site *machine.Site, id string) error {
+	node, err := site.Ironic.Node(ctx, id)
+	if api.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || !isHeldByOwnClaim(node) {
+		return err
+	}
+	return releaseClaim(ctx, site, id, node.InstanceUUID)
+}
+
 func errGone() error { return claimLost("the node does not exist any more") }
 
 // restoreName restores the name of a node that this discovery has claimed.
@@ -107,7 +127,7 @@ func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *
 	if node.Name == "" {
 		patch.Set("/name", d.Name)
 	}
-	if node.InstanceUUID != "" && isAbandoned(site, node) {
+	if isHeldByOwnClaim(node) {
 		patch.Remove("/instance_uuid")
 	}
 	if len(patch) == 0 {

@@ -41,6 +41,9 @@ func markOf(t *testing.T, fake *fakeironic.Server, id string) *notes.Discovery {
 func wantClaimed(t *testing.T, fake *fakeironic.Server, id string, want notes.Discovery) {
 	t.Helper()
 	node, got := ironictest.NodeOf(t, fake, id), markOf(t, fake, id)
+	if got != nil {
+		want.Claim = got.Claim // is random
+	}
 	if node.Name != want.Name || node.InstanceUUID != "" || got == nil || *got != want {
 		t.Errorf("name %q, instance_uuid %q, mark %+v; want name and mark %+v", node.Name, node.InstanceUUID, got, want)
 	}
@@ -509,4 +512,62 @@ func TestSurvey_ironicInspector(t *testing.T) {
 			t.Errorf("%+v, %v", survey, err)
 		}
 	}
+}
+
+// A list that lacks the hosts of a discovery is no proof that they are gone: Terraform would destroy what was made of them.
+func TestSurvey_emptyListKeepsHosts(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		id := fake.Discover(fakeironic.SampleInventory(1))
+		empty := 1
+		client := sitetest.NewClient(fake, func(cfg *machine.Config) {
+			cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/nodes") && empty > 0 {
+					empty--
+					r.URL.RawQuery += "&owner=nobody"
+				}
+				return fake.RoundTrip(r)
+			})
+		})
+		held := map[string]string{id: "web", "00000000-0000-4000-8000-000000000000": "gone"}
+		survey, err := found.TakeSurvey(t.Context(), client.Site, "rack12", held)
+		if err != nil || len(survey.Exists) != 1 || !survey.Exists[id] {
+			t.Errorf("%+v, %v: want the host, which exists, and not the other, which is gone", survey, err)
+		}
+		empty = 99
+		if survey, err = found.TakeSurvey(t.Context(), client.Site, "rack12", held); err == nil {
+			t.Errorf("%+v: want an error", survey)
+		}
+	})
+}
+
+// The first request of a claim is executed after another try of it has named the node.
+func TestClaim_executedLateIsReleased(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		id := fake.Discover(fakeironic.SampleInventory(1))
+		client := sitetest.NewClient(fake)
+		if err := found.Claim(t.Context(), client.Site, id, mark()); err != nil {
+			t.Fatal(err)
+		}
+		fake.Set(id, "instance_uuid", markOf(t, fake, id).Claim)
+		survey, err := found.TakeSurvey(t.Context(), client.Site, "rack12", map[string]string{id: "web"})
+		if err != nil || len(survey.Late) != 1 || survey.News() == nil {
+			t.Errorf("%+v, %v: want the host that is reserved by its own claim", survey, err)
+		}
+		if err := found.ReleaseLate(t.Context(), client.Site, id); err != nil {
+			t.Error(err)
+		}
+		wantClaimed(t, fake, id, mark())
+		const theirs = "11111111-2222-4333-8444-555555555555"
+		fake.Set(id, "instance_uuid", theirs)
+		if err := found.ReleaseLate(t.Context(), client.Site, id); err != nil {
+			t.Error(err)
+		}
+		if n := ironictest.NodeOf(t, fake, id); n.InstanceUUID != theirs {
+			t.Errorf("the reservation of others is %q", n.InstanceUUID)
+		}
+	})
 }

@@ -45,3 +45,9 @@ func Machines(n int) string {
 	}
 	return fmt.Sprintf("%d machines", n)
 }
+
+// WarnLate warns of nodes that their own claims have reserved again.
+func WarnLate(names []string) decide.Notice {
+	return decide.Warn(nil, "Discovered nodes are still reserved", "A request by which this discovery claimed them has reached Ironic late, "+
+		"after they were named, and reserves them for nobody. The apply releases them: "+strings.Join(names, ", ")+".")
+}

@@ -26,7 +26,8 @@ type Survey struct {
 	Hosts []naming.Host `json:"hosts"`
 	Names []string      `json:"names"` // names of all other nodes
 
-	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their discovery record
+	Unmarked []string `json:"unmarked"`       // UUIDs of held hosts that have lost their discovery record
+	Late     []string `json:"late,omitempty"` // UUIDs of held hosts that their own claim has reserved again
 
 	Exists map[string]bool `json:"-"` // nodes by UUID
 	// held hosts whose node was deleted and whose name another node has: given name -> UUID of that node
@@ -40,10 +41,10 @@ type Survey struct {
 // nothing of held hosts that changes while they are prepared and deployed, so that it stays the same while no other machine
 // changes.
 func (s *Survey) News() *Survey {
-	if !s.fresh && len(s.Unmarked) == 0 {
+	if !s.fresh && len(s.Unmarked) == 0 && len(s.Late) == 0 {
 		return nil
 	}
-	news := &Survey{Hosts: slices.Clone(s.Hosts), Names: s.Names, Unmarked: s.Unmarked}
+	news := &Survey{Hosts: slices.Clone(s.Hosts), Names: s.Names, Unmarked: s.Unmarked, Late: s.Late}
 	for i, h := range news.Hosts {
 		if s.held[h.ID] != "" {
 			news.Hosts[i].State, news.Hosts[i].LastError = "", ""
@@ -67,6 +68,7 @@ func (s *Survey) All() []naming.Host {
 // given. A site without new machines costs one list of its nodes. Otherwise Survey also lists the nodes in enroll and the ports,
 // and reads the inventory of each new machine.
 func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[string]string) (*Survey, error) {
+	site.Ironic.Expect(slices.Collect(maps.Keys(held))...)
 	all, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
 	if err != nil {
 		return nil, err
@@ -89,6 +91,9 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 		case name != "":
 			if notes.DiscoveryOf(node) == nil {
 				s.Unmarked = append(s.Unmarked, node.UUID)
+			}
+			if isHeldByOwnClaim(node) {
+				s.Late = append(s.Late, node.UUID)
 			}
 			h := hostOf(site, node, facts)
 			h.Owner, h.OwnerName = owner, name

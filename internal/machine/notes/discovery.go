@@ -20,6 +20,7 @@ type Discovery struct {
 	From    string `json:"from"`            // the hardware property that the name was made from
 	At      string `json:"at"`              // RFC 3339
 	Taken   bool   `json:"taken,omitempty"` // a metal_host manages it
+	Claim   string `json:"claim,omitempty"` // instance UUID that has reserved the node while it was named
 }
 
 // DiscoveryOf returns the discovery record of a node; nil if this provider did not discover it.

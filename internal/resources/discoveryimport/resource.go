@@ -102,6 +102,10 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if !remembered && (state == nil || !plan.Pending.Equal(state.Pending)) {
 		plan.Pending = types.MapUnknown(types.StringType) // Terraform plans again during apply, and reasons change by the second
 	}
+	if len(seen.Late) > 0 {
+		plan.Pending = types.MapUnknown(types.StringType) // so that there is something to apply
+		framework.Show(&resp.Diagnostics, found.WarnLate(plan.namesOf(seen.Late)))
+	}
 	plan.ID = plan.Name
 	for name, value := range plan.Hosts.Elements() {
 		if _, held := state.hosts()[name]; !held {
@@ -117,6 +121,17 @@ func (m *discoveryModel) hosts() map[string]attr.Value {
 		return nil
 	}
 	return m.Hosts.Elements()
+}
+
+// namesOf returns the names of the machines that have the given nodes, sorted.
+func (m *discoveryModel) namesOf(ids []string) (names []string) {
+	for name, value := range m.Hosts.Elements() {
+		if slices.Contains(ids, hostID(value)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
@@ -232,6 +247,11 @@ func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest
 	d.settle(ctx, &plan, &state, &resp.Diagnostics)
 	if kept.Survey != nil {
 		d.restoreMarks(ctx, &state, kept.Survey.Unmarked, &resp.Diagnostics)
+		for _, id := range kept.Survey.Late {
+			if err := found.ReleaseLate(ctx, d.Site, id); err != nil {
+				framework.Report(&resp.Diagnostics, "release discovered node "+id, err)
+			}
+		}
 	}
 	d.lookAgain(ctx, &plan, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)

@@ -150,7 +150,7 @@ func (sc scene) mishaps(number int, calm, creation course) (all []mishap) {
 		for i, lost := range lostAnswers() {
 			ways := len(lostAnswers())
 			tried := *everything || chance%ways == i || moves && !sc.detail && (chance+ways/2)%ways == i
-			if tried && (lost.late == 0 || !sc.notLate) {
+			if tried {
 				all = append(all, mishap{kind: kind, lost: lost})
 			}
 		}

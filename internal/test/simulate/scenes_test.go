@@ -14,7 +14,6 @@ type scene struct {
 	newest string          // the newest API version of Ironic; "": the newest
 
 	detail  bool          // it is about details, and meets only some of the mishaps that others meet, too
-	notLate bool          // no request is executed late: see the scenes that have this
 	block   object        // the provider block
 	prepare func(s *site) // prepares Ironic and the machines; nil: nothing
 	before  func(s *site) // lets another client do something just before; nil: nothing

@@ -38,10 +38,8 @@ func siteScenes() []scene {
 			name: "another image on a site with a login", from: []configuration{installed("v1")}, to: installed("v2"), block: block,
 			prepare: login,
 		},
-		// A claim that Ironic executes late, after another try of it has named the node, stays, and keeps the node reserved: a known
-		// defect.
-		{name: "discover", to: discovery(2), prepare: discovers, notLate: true},
-		{name: "discover more", from: []configuration{discovery(1)}, to: discovery(2), prepare: discovers, notLate: true},
+		{name: "discover", to: discovery(2), prepare: discovers},
+		{name: "discover more", from: []configuration{discovery(1)}, to: discovery(2), prepare: discovers},
 		{name: "list what is discovered", to: one("data.metal_discovered_hosts.a", object{
 			"name_template": object{"prefix": "r-", "hardware_details": "serial-number"}, "name_style": "dns",
 			"filter": object{"min_cpus": "1"},
