@@ -20,6 +20,7 @@ type fault struct {
 	delay time.Duration         // before it arrives
 	late  time.Duration         // between the answer and the effect
 	with  *fakeironic.Rejection // the answer; nil: the connection breaks
+	list  bool                  // the answer is a list that is wrong, as the name says
 }
 
 var (
@@ -138,11 +139,14 @@ func (s *site) answer(run string, r *http.Request, what *fault) (*http.Response,
 		time.AfterFunc(what.late, func() { _, _ = s.execute(run, r, body) })
 		return what.answer(r)
 	}
-	if what != nil && !what.after && (what.with != nil || what.delay == 0) {
+	if what != nil && !what.after && !what.list && (what.with != nil || what.delay == 0) {
 		s.tell("%s: %s %s: %s, not executed", run, r.Method, r.URL.Path, what.name)
 		return what.answer(r)
 	}
 	resp, err := s.execute(run, r, body)
+	if s.fault != nil && err == nil {
+		s.spoil(run, r, resp, what)
+	}
 	if what != nil && what.after {
 		s.tell("%s: %s %s: %s, though executed", run, r.Method, r.URL.Path, what.name)
 		return what.answer(r)

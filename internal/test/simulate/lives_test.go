@@ -26,7 +26,7 @@ func TestSimulate_lives(t *testing.T) {
 	for seed := first; seed <= last; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, func(t *testing.T) { live(t, seed) })
+			inVirtualTime(t, func(t *testing.T) { begin(seed).live(t, seed) })
 		})
 	}
 }
@@ -39,9 +39,8 @@ type life struct {
 	faulty bool // requests have met faults
 }
 
-func live(t *testing.T, seed uint64) {
+func (l *life) live(t *testing.T, seed uint64) {
 	t.Helper()
-	l := begin(seed)
 	defer l.check(t, fmt.Sprintf("seed %d", seed))
 	for range 1 + l.below(3) {
 		l.year(t)
@@ -122,6 +121,9 @@ func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
 	}
 	if d.answers {
 		l.fault, l.faulty = l.loseAnswer, true
+	}
+	if d.lists {
+		l.fault, l.faulty = l.faultOfList, true
 	}
 	ended := make(chan struct{})
 	if d.others || d.restart {

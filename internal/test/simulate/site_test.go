@@ -28,6 +28,8 @@ type site struct {
 	latency time.Duration
 	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
 
+	onlyLists bool // the only trouble is that of lists
+
 	released atomic.Bool // a warning has said that an allocation is gone
 	meddled  bool        // other clients have changed machines
 	members  *members    // of a rollout group; nil: there is none
@@ -42,7 +44,8 @@ type site struct {
 	history []sent // of all runs, which forget keeps
 	systems systems
 	played  plays
-	limit   int // the highest number of machines that may have an operation of the runs in progress; 0: any
+	listed  map[string][]byte // the last right answer to a request for a list, by its run and URL
+	limit   int               // the highest number of machines that may have an operation of the runs in progress; 0: any
 }
 
 // sent is a verb or a change of power that Ironic has accepted from a run.

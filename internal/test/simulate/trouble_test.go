@@ -21,16 +21,20 @@ type trouble struct {
 	restart  bool          // the conductor restarts
 	answers  bool          // some requests that change something lose their answers
 	mute     bool          // no machine answers its ready check
+	lists    bool          // many lists lack objects, or are old
 	work     bool          // Ironic fails to execute something that it has accepted
 }
 
 // calm reports whether nothing disturbs Ironic, so that the run may not fail.
 func (d trouble) calm() bool {
-	return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute
+	return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute && !d.lists
 }
 
 // trouble chooses what happens during a run.
 func (s *site) trouble() (d trouble) {
+	if s.onlyLists {
+		return trouble{lists: true}
+	}
 	switch s.below(9) {
 	case 0, 1:
 		d.kill, d.after, d.lost = 1+s.below(30), s.below(2) == 0, s.below(3) == 0
