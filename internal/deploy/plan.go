@@ -121,6 +121,7 @@ func (d *decision) change() {
 	d.protection()
 	d.readiness()
 	d.refuseFreed()
+	d.assume()
 }
 
 // replace decides about a deployment that another one replaces.

@@ -38,6 +38,7 @@ type Step struct {
 	Maybe bool           `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
 	Ports VIFConnections `json:"ports,omitzero"`  // what to attach and detach
 	Boot  BootReason     `json:"boot,omitzero"`
+	Was   Assumed        `json:"was,omitzero"` // what the plan has seen of the machine
 }
 
 // BootReason is what a restart with a live ISO was decided for.

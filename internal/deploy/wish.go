@@ -158,6 +158,9 @@ type Sight struct {
 	Content string            `json:"content"`
 	Boot    bootiso.Candidate `json:"boot"` // what the decision about a live ISO depends on
 
+	Maintenance bool   `json:"maintenance,omitempty"`
+	Switched    string `json:"switched,omitempty"` // when Ironic last changed the power; "" if that is not known
+
 	Deploy deployinterface.Name `json:"deploy"` // the deploy interface in use
 	// the one that autodetect has chosen and that stays until the node is undeployed; "" if there is none
 	Detected deployinterface.Name `json:"detected"`
@@ -165,7 +168,8 @@ type Sight struct {
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	s := Sight{Name: node.Name, Content: runningContent(node), Boot: BootFacts(node)}
+	s := Sight{Name: node.Name, Content: runningContent(node), Boot: BootFacts(node), Maintenance: node.Maintenance}
+	s.Switched = machine.PowerChangedAt(node)
 	s.Deploy = cmp.Or(deployinterface.Deployment{Info: node.InstanceInfo}.Override(), deployinterface.Name(node.ActingDeploy))
 	if node.DeployInterface != node.ActingDeploy {
 		s.Detected = deployinterface.Name(node.ActingDeploy)

@@ -230,6 +230,9 @@ func (m *Machine) AsItIs() *failure.Error {
 	if m.node.InstanceUUID != "" {
 		reserved = "reserved by " + m.node.InstanceUUID
 	}
+	if m.node.Maintenance {
+		reserved += ", and in maintenance"
+	}
 	return &failure.Error{
 		Kind: KindRefused, Node: m.node, Fact: fmt.Sprintf("node %s was left as it is, because another client has changed it meanwhile: "+
 			"it is in state %q, and %s", ironic.NodeLabel(m.node), m.node.ProvisionState, reserved),

@@ -167,11 +167,13 @@ func (m *Machine) isFresh() bool { return time.Since(m.asked) < freshFor && len(
 type footing struct {
 	instance, state string
 	entered         int64 // the state, in seconds
+	maintenance     bool  // by a person: Ironic sets it, too, when it does not reach the BMC
 }
 
 // footing returns that of the machine as last seen.
 func (m *Machine) footing() footing {
-	return footing{m.node.InstanceUUID, m.node.ProvisionState, m.node.ProvisionUpdatedAt.Unix()}
+	n := m.node
+	return footing{n.InstanceUUID, n.ProvisionState, n.ProvisionUpdatedAt.Unix(), n.Maintenance && n.Fault == ""}
 }
 
 // confirmUnchanged is confirmAs for a machine that must be as last seen.

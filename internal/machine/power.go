@@ -25,10 +25,13 @@ const KeyPowerChanged = "last_power_state_change"
 
 // LastPowerChange returns when Ironic last changed a node's power, in Ironic's format.
 func LastPowerChange(n *ironic.Node) string {
-	if text, _ := n.DriverInternalInfo[KeyPowerChanged].(string); text != "" {
-		return text
-	}
-	return "never"
+	return cmp.Or(PowerChangedAt(n), "never")
+}
+
+// PowerChangedAt is LastPowerChange, or "" if the record does not tell.
+func PowerChangedAt(n *ironic.Node) string {
+	text, _ := n.DriverInternalInfo[KeyPowerChanged].(string)
+	return text
 }
 
 // Power states of nodes.

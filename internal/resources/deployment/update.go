@@ -91,20 +91,17 @@ func (u *update) run(ctx context.Context, site *machine.Site, machine *machine.M
 // take takes a step that deploys nothing.
 func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy.Step) error {
 	instanceID := u.prior.InstanceID.ValueString()
+	if err := step.CheckAssumed(machine.Node(), instanceID); err != nil {
+		return err
+	}
 	switch step.Do {
 	case deploy.DoUnprotect:
 		return deploy.Protect(ctx, machine, false)
 	case deploy.DoUnrescue:
 		return deploy.LeaveRescue(ctx, machine, instanceID, u.limit)
 	case deploy.DoConnect:
-		if err := u.isOurs(machine); err != nil {
-			return err
-		}
 		return deploy.ConnectVIFs(ctx, machine, step.Ports)
 	case deploy.DoName:
-		if err := u.isOurs(machine); err != nil {
-			return err
-		}
 		return deploy.Name(ctx, machine, u.what.Name)
 	case deploy.DoAdopt:
 		return deploy.Adopt(ctx, machine, u.what, instanceID, u.limit)
@@ -158,9 +155,6 @@ func (u *update) record(ctx context.Context, machine *machine.Machine) error {
 
 // describe gives an adopted machine another instance_info.
 func (u *update) describe(ctx context.Context, machine *machine.Machine) error {
-	if err := u.isOurs(machine); err != nil {
-		return err
-	}
 	var former []string
 	if u.prior.adopted() {
 		former = slices.Collect(maps.Keys(framework.JSONObject(u.prior.InstanceInfo)))
@@ -272,6 +266,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	next, doing := u.next(m.Node(), attempts, outcome), failed.Of(ironic.NodeLabel(m.Node()))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	kept.see(m.Node(), outcome.ForgetNames)
+	kept.Sight.Switched = "" // polls do not show it; the next refresh does
 	kept.begun(m.Node())
 	kept.Updated = lost.Seen(kept.Updated, m.Node())
 	d.NoteSite(ctx, resp.Private, false, &resp.Diagnostics)
