@@ -316,6 +316,7 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, id, instanceID := sitetest.Reserved(t, time.Minute)
 		fake.Set(id, "network_interface", "flat")
+		fake.Set(id, "traits", []any{"CUSTOM_NET_12", "CUSTOM_NET_13"})
 		for i, version := range []string{"12", "13"} {
 			fake.ResetRequests()
 			d, o := sitetest.Debian(version), sitetest.OnceIn4h(instanceID)
@@ -349,6 +350,7 @@ func TestBootISO_tellsTraitsBeforeConnectingAgain(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := &fakeironic.Server{MaxMicroversion: "1.115"}
 		id, instance, _ := wired(t, fake, "neutron", false)
+		fake.Set(id, "traits", []any{"CUSTOM_NET"})
 		live := sitetest.Live("2")
 		live.Traits = []string{"CUSTOM_NET"}
 		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, live, withVIF(sitetest.Another(instance))); err != nil {

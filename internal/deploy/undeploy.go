@@ -99,7 +99,7 @@ func unprepare(node *ironic.Node) (patch ironic.Patch) {
 		return nil
 	}
 	for _, key := range append(InstanceMarkerOf(node).Keys, notes.KeyMarker) {
-		if _, exists := node.InstanceInfo[key]; exists && key != KeyTraits { // the allocation may have set the traits
+		if _, exists := node.InstanceInfo[key]; exists {
 			patch.Remove("/instance_info/" + key)
 		}
 	}
@@ -189,6 +189,14 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	// Otherwise another instance has the node and what is written on it.
 	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !states.IsOccupied(node))
 	patch := unprepare(node) // not empty if the node was prepared and never deployed
+	if node.AllocationUUID != "" && slices.Contains(InstanceMarkerOf(node).Keys, KeyTraits) {
+		a, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID)
+		if err != nil {
+			return "", err
+		}
+		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path == "/instance_info/"+KeyTraits })
+		patch.Set("/instance_info/"+KeyTraits, a.Traits) // as the allocation has set them
+	}
 	// Without its instance UUID, Ironic deletes the allocation. Another run may have created a suspended one again, which polls do not
 	// show.
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" && (suspended == nil || suspended.UUID != instance) {

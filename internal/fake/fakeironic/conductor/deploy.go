@@ -1,7 +1,10 @@
 package conductor
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/machine"
@@ -125,6 +128,9 @@ func (c *Conductor) validateDeploy(n *Node) error {
 	if reason == "" {
 		reason = c.deployFault(n)
 	}
+	if reason == "" {
+		reason = n.traitFault()
+	}
 	source := api.Text(api.Object(n.Fields["instance_info"])["image_source"])
 	switch {
 	case reason == "":
@@ -133,6 +139,19 @@ func (c *Conductor) validateDeploy(n *Node) error {
 		return api.Fault(http.StatusInternalServerError, "%s", reason)
 	}
 	return api.Fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: %s", n.Str("uuid"), reason)
+}
+
+// traitFault says which traits of its instance a node lacks; "" if it has all.
+func (n *Node) traitFault() string {
+	has := n.Traits()
+	missing := slices.DeleteFunc(api.Texts(api.Object(n.Fields["instance_info"])["traits"]), func(trait string) bool {
+		return slices.Contains(has, trait)
+	})
+	if len(missing) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Cannot specify instance traits that are not also set on the node. Node %s is missing traits %s", n.Str("uuid"),
+		strings.Join(missing, ", "))
 }
 
 // undeploy tears the instance down and cleans the node. After half of the tear-down, even if it fails then, it removes the
