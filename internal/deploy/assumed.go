@@ -70,9 +70,9 @@ func (a Assumed) differences(do Kind, node *ironic.Node) (texts []string) {
 	}
 	power, switched := machine.Power(node), machine.PowerChangedAt(node)
 	switch {
-	case do != DoRestart:
-	case a.Power != "" && power != "" && string(a.Power) != power:
-		texts = append(texts, fmt.Sprintf("it is %s, and was %s", power, a.Power))
+	case do != DoRestart, power == string(PowerOff): // a machine that is off is only switched on, for example after a killed restart
+	case a.Power == PowerOff && power == string(PowerOn):
+		texts = append(texts, "it is on, and was off")
 	case a.Switched != "" && switched != "" && switched != a.Switched:
 		texts = append(texts, fmt.Sprintf("its power was changed at %s, so it may have been restarted already", switched))
 	}

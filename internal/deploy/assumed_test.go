@@ -33,7 +33,7 @@ func TestStep_checksWhatThePlanAssumed(t *testing.T) {
 		"in maintenance": {
 			func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, "fan" }, moves, "it is in maintenance (fan)",
 		},
-		"switched off":   {func(n *ironic.Node) { n.PowerState = "power off" }, restart, "it is off, and was on"},
+		"switched off":   {func(n *ironic.Node) { n.PowerState = "power off" }, nil, ""},
 		"restarted":      {func(n *ironic.Node) { n.DriverInternalInfo["last_power_state_change"] = later }, restart, "restarted already"},
 		"power unknown":  {func(n *ironic.Node) { n.PowerState = "" }, nil, ""},
 		"change unknown": {func(n *ironic.Node) { n.DriverInternalInfo = nil }, nil, ""},
@@ -61,6 +61,12 @@ func TestStep_checksWhatThePlanAssumed(t *testing.T) {
 	}
 	node := &ironic.Node{}
 	node.InstanceUUID, node.ProvisionState, node.Maintenance = "mine", "rescue", true
+	node.PowerState, node.ProvisionState, node.Maintenance = "power on", "active", false
+	wasOff := deploy.Step{Do: deploy.DoRestart, Was: deploy.Assumed{State: "active", Power: deploy.PowerOff}}
+	if err := wasOff.CheckAssumed(node, "mine"); err == nil || !strings.Contains(err.Error(), "it is on, and was off") {
+		t.Errorf("switched on since: %v", err)
+	}
+	node.ProvisionState, node.Maintenance = "rescue", true
 	planned := deploy.Step{Do: deploy.DoPowerOff, Was: deploy.Assumed{State: "rescue", Maintenance: true}}
 	if err := planned.CheckAssumed(node, "mine"); err != nil {
 		t.Errorf("as planned: %v", err)
