@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -81,44 +82,20 @@ func erasedDisks(node *ironic.Node, inventory *ironic.Inventory) (serials []stri
 	if inventory == nil {
 		return nil, false
 	}
-	hints, _ := node.Properties["skip_block_devices"].([]any)
+	split := disks.SplitBy(disks.HintsOf(node.Properties), inventory.Disks)
 	for _, disk := range inventory.Disks {
 		if disk.Serial == "" {
 			return nil, false
 		}
-		skipped := false
-		for _, hint := range hints {
-			matches, understood := isSkipped(disk, hint)
-			if !understood {
-				return nil, false
-			}
-			skipped = skipped || matches
-		}
-		if !skipped {
-			serials = append(serials, disk.Serial)
-		}
+	}
+	for _, disk := range split.Others {
+		serials = append(serials, disk.Serial)
+	}
+	if split.Open {
+		return nil, false
 	}
 	slices.Sort(serials)
 	return serials, true
-}
-
-// isSkipped reports whether a disk matches a hint of skip_block_devices, and whether the hint only compares texts.
-func isSkipped(disk ironic.Disk, hint any) (matches, understood bool) {
-	has := map[string]string{
-		"name": disk.Name, "serial": disk.Serial, "wwn": disk.WWN, "model": disk.Model, "vendor": disk.Vendor,
-		"by_path": disk.ByPath,
-	}
-	wanted, _ := hint.(map[string]any)
-	matches = true
-	for key, value := range wanted {
-		text, isText := value.(string)
-		is, comparable := has[key]
-		if !isText || !comparable || strings.ContainsAny(text, "<>= ") {
-			return false, false
-		}
-		matches = matches && strings.EqualFold(is, text)
-	}
-	return matches && len(wanted) > 0, len(wanted) > 0
 }
 
 func cleaningAttributes() map[string]schema.Attribute {

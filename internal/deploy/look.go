@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
@@ -326,6 +327,9 @@ const (
 func lossOf(node *ironic.Node) string {
 	if StaysUncleaned(node) {
 		return "undeployed, and not cleaned (automated_clean is false): it stops, and its disks keep their data"
+	}
+	if kept := disks.HintsOf(node.Properties); len(kept) > 0 {
+		return cleanedLoss + ", except on those that skip_block_devices keeps: " + disks.Names(kept)
 	}
 	return cleanedLoss
 }

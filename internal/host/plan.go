@@ -28,6 +28,7 @@ func Decide(w Wish, s Seen) Plan {
 	}
 	p.guardIdentity()
 	p.decideRunbook()
+	p.decideDisks()
 	p.notice(RefusePowerOff(w)...)
 	p.Goal = p.goals()[0]
 	if len(p.Steps) > 0 && !p.Has(DoWrite) || w.Writes && !s.New {
@@ -252,7 +253,8 @@ func (p *plan) walk() Step {
 	step := Step{Do: DoWalk, Goal: p.goals()[0]}
 	if p.mayBecomeAvailable() {
 		step.Goal = states.GoalAvailable
-		if waits := p.seen.Settled || p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure); !waits && !isFalse(p.AutomatedClean) {
+		waits := p.seen.Settled || p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure) && len(p.givenUp()) == 0
+		if !waits && !isFalse(p.AutomatedClean) {
 			step.Cost = decide.Clean
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 )
 
@@ -80,6 +81,16 @@ func hardwareOf(text string) (h host.Hardware) {
 		}
 	}
 	return h
+}
+
+// hintsOf reads hints: "serial:A,volume_name:osd".
+func hintsOf(text string) (hints []disks.Hint) {
+	for hint := range strings.SplitSeq(text, ",") {
+		if key, value, is := strings.Cut(hint, ":"); is {
+			hints = append(hints, disks.Hint{key: value})
+		}
+	}
+	return hints
 }
 
 // runbookOf is what was looked up of a cleaning runbook: one that erases and fits the traits of the node, unless the text says otherwise.
@@ -164,6 +175,10 @@ func (s *story) want(word string) {
 		w.BootMode = value(text)
 	case "cleaning_runbook":
 		w.Runbook = value(text)
+	case "skip_block_devices": // HINT:VALUE, with commas
+		w.Skips, w.Writes = decide.Value[[]disks.Hint]{V: hintsOf(text), Set: text != "?", Unknown: text == "?"}, true
+	case "root_device":
+		w.RootDevice = decide.Known(map[string]string(hintsOf(text)[0]))
 	case "traits":
 		w.TraitsChange = true
 	case "console":
@@ -258,6 +273,13 @@ func (s *story) see(word string) {
 	case "no-bmc":
 		seen.BMC, seen.PowerManaged = false, decide.Known(false)
 		s.wish.BMC, s.wish.PowerManaged = false, decide.Known(false)
+	case "skip_block_devices":
+		seen.Skips = hintsOf(text)
+		s.wish.Skips = decide.Known(seen.Skips)
+	case "disks": // serial numbers, with commas
+		for i, serial := range strings.Split(text, ",") {
+			seen.Disks = append(seen.Disks, ironic.Disk{Name: fmt.Sprintf("/dev/sd%c", 'a'+i), Serial: serial})
+		}
 	case "hardware":
 		seen.Hardware, seen.OnMachine = hardwareOf(text), hardwareOf(text)
 		s.wish.Hardware = hardwareOf(text)

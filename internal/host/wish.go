@@ -6,6 +6,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -39,7 +40,9 @@ type Wish struct {
 	Power          decide.Value[string] // power_state of the configuration
 	NeverOff       bool                 // disable_power_off
 	AutomatedClean decide.Value[bool]
-	Runbook        decide.Value[string] // cleaning_runbook
+	Runbook        decide.Value[string]       // cleaning_runbook
+	Skips          decide.Value[[]disks.Hint] // skip_block_devices, those that are known
+	RootDevice     decide.Value[map[string]string]
 	TraitsChange   bool
 	BootMode       decide.Value[string]
 	SecureBoot     decide.Value[bool]
@@ -87,6 +90,7 @@ type Seen struct {
 	Target                 string // target_state; "" after an import
 	Retired                bool
 	Runbook                decide.Value[string]
+	Skips                  []disks.Hint
 	BMC                    bool // the state has a bmc block
 	Driver, Address, Class string
 	Scheme                 *driverinfo.BMC      // what the BMC address means; nil: none
@@ -130,13 +134,14 @@ type Answers struct {
 	Console     *ConsoleNow          // nil: not known
 	// hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
 	Interfaces []InterfaceChange
-	OpenPorts  bool        // an inspection may bring its ports
-	TakesOver  string      // label of the discovered node that a new host would take over; "": none, or the run has said so
-	Profile    string      // temporary server profile on the machine; "": none
-	ProfileErr string      // why that is not known; "": it is
-	Runbooks   *Runbook    // the cleaning runbook of the wish; nil: not known
-	Neighbours *Neighbours // nil: not known
-	Settled    bool        // a killed run has begun the new host, whose node is where it is to be, or in use
+	OpenPorts  bool          // an inspection may bring its ports
+	TakesOver  string        // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile    string        // temporary server profile on the machine; "": none
+	ProfileErr string        // why that is not known; "": it is
+	Runbooks   *Runbook      // the cleaning runbook of the wish; nil: not known
+	Neighbours *Neighbours   // nil: not known
+	Settled    bool          // a killed run has begun the new host, whose node is where it is to be, or in use
+	Disks      []ironic.Disk // of the last inspection; nil: not known
 }
 
 // ConsoleNow is the console of a host.
@@ -171,6 +176,7 @@ const (
 	AskProfile    Question = "temporary server profile"
 	AskRunbook    Question = "cleaning runbook"
 	AskNeighbours Question = "nodes of the site"
+	AskDisks      Question = "disks of the last inspection"
 )
 
 // isFalse reports whether a value is known to be false. Null is not.

@@ -174,6 +174,7 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p.line("Hardware", d.Hardware)
 	p.line("BMC", strings.TrimSpace(d.BMC+" ("+d.Driver+")"))
 	p.line("Boot interface", d.BootInterface)
+	p.line("Kept by cleaning", strings.Join(d.KeptDisks, "; "))
 	p.line("MAC addresses", strings.Join(d.MACs, ", "))
 	p.line("Conductor", strings.TrimPrefix(d.Conductor+inGroup(d.ConductorGroup), ", "))
 	p.line("Owner", d.Owner)

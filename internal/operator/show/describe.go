@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -26,7 +27,8 @@ type Description struct {
 	Traits         []string `json:"traits,omitempty"`
 	ConductorGroup string   `json:"conductor_group,omitempty"`
 	Conductor      string   `json:"conductor,omitempty"`
-	Hardware       string   `json:"hardware,omitempty"` // such as "x86_64, 16 CPUs, 65536 MiB, 480 GiB"
+	Hardware       string   `json:"hardware,omitempty"`   // such as "x86_64, 16 CPUs, 65536 MiB, 480 GiB"
+	KeptDisks      []string `json:"kept_disks,omitempty"` // that a cleaning keeps, by skip_block_devices
 	Driver         string   `json:"driver"`
 	BMC            string   `json:"bmc_address,omitempty"`
 	BootInterface  string   `json:"boot_interface,omitempty"`
@@ -91,6 +93,9 @@ func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, hist
 		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
 		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError, Failures: notes.Failures(n),
 		History: []string{}, Notes: notes.Told(n, now), Next: NextSteps(n, now),
+	}
+	for _, hint := range disks.HintsOf(n.Properties) {
+		d.KeptDisks = append(d.KeptDisks, hint.String())
 	}
 	if !n.ProvisionUpdatedAt.IsZero() {
 		d.Since = &n.ProvisionUpdatedAt

@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 )
 
 // driverAttribute makes driver, which is never removed, because a node needs a driver. With bmc, it follows from the address.
@@ -143,12 +144,22 @@ func cleaningRunbookAttribute() attribute {
 	return a
 }
 
-// validateRunbook refuses a cleaning runbook in the other attributes that are parts of driver_info.
-func (m *model) validateRunbook(diags *diag.Diagnostics) {
-	for name, info := range map[string]types.Map{"driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO} {
-		if _, set := framework.StringMap(info)[machine.KeyRunbook]; set {
-			diags.AddAttributeError(path.Root(name).AtMapKey(machine.KeyRunbook), "Setting has an attribute of its own",
-				"Set cleaning_runbook of the host instead: the plan then checks the runbook.")
+// ownAttributes are keys that are attributes of their own: Ironic or its agent reads more than a text there, or the plan checks the value.
+var ownAttributes = map[string][]string{
+	"properties":  {capabilitiesKey, rootDeviceKey, disks.KeySkip},
+	"driver_info": {machine.KeyRunbook}, "driver_info_wo": {machine.KeyRunbook},
+}
+
+// validateKeys refuses keys that are attributes of their own.
+func (m *model) validateKeys(diags *diag.Diagnostics) {
+	for name, values := range map[string]types.Map{
+		"properties": m.Properties, "driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO,
+	} {
+		for _, key := range ownAttributes[name] {
+			if _, set := values.Elements()[key]; set {
+				diags.AddAttributeError(path.Root(name).AtMapKey(key), "Setting has an attribute of its own",
+					fmt.Sprintf("Set %s of the host instead: %s takes texts only, and the plan checks %s.", key, name, key))
+			}
 		}
 	}
 }

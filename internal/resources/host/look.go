@@ -85,6 +85,12 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 	case hosts.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
 		return to.Profile+to.ProfileErr != ""
+	case hosts.AskDisks:
+		found, err := h.Site.Ironic.Inventory(ctx, q.state.ID.ValueString())
+		if err == nil && found != nil { // without an answer, the plan says less
+			to.Disks = found.Disks
+		}
+		return to.Disks != nil
 	case hosts.AskRunbook:
 		to.Runbooks = h.lookAtRunbook(ctx, q)
 		return to.Runbooks != nil

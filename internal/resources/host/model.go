@@ -42,6 +42,7 @@ type model struct {
 	Capabilities        types.Map            `tfsdk:"capabilities"`
 	Properties          types.Map            `tfsdk:"properties"`
 	RootDevice          types.Map            `tfsdk:"root_device"`
+	SkipBlockDevices    types.Set            `tfsdk:"skip_block_devices"`
 	Interfaces          types.Object         `tfsdk:"hardware_interfaces"`
 	BootInterface       types.String         `tfsdk:"boot_interface"`
 	NetworkData         jsontypes.Normalized `tfsdk:"network_data"`

@@ -305,7 +305,8 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 		Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()),
-		Interfaces: map[string]hosts.Interface{},
+		Interfaces: map[string]hosts.Interface{}, Skips: hintsOf(m.SkipBlockDevices),
+		RootDevice: decide.Value[map[string]string]{V: framework.StringMap(m.RootDevice), Set: framework.IsSet(m.RootDevice)},
 	}
 	for _, kind := range ironic.HardwareInterfaces {
 		w.Interfaces[kind] = m.hardwareInterface(ctx, config, state, kind)
@@ -335,7 +336,7 @@ func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 		BootInterface: framework.TextOf[string](m.BootInterface), Class: m.ResourceClass.ValueString(),
 		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot),
 		Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware,
-		Replaced: replacedOf(ctx, m.Replaced), Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
+		Replaced: replacedOf(ctx, m.Replaced), Cleanings: m.Cleanings.ValueInt64(), Skips: hintsOf(m.SkipBlockDevices).V, Notes: notes,
 	}
 }
 

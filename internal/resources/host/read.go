@@ -51,8 +51,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		framework.Report(&resp.Diagnostics, "read host "+state.label(), err)
 		return
 	}
-	node, imported, was := found.node, state.isImported(), state
+	node, imported, was, skipped := found.node, state.isImported(), state, state.SkipBlockDevices
 	state.refresh(ctx, found)
+	warnDropped(state.label(), skipped, state.SkipBlockDevices, &resp.Diagnostics)
 	if state.lostSecret(node, kept.Managed) {
 		state.DriverInfoWOVersion = types.StringNull()
 	}

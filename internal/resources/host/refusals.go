@@ -47,6 +47,7 @@ var attributeRules = map[string]string{
 	"root_device":            "node:update:properties",
 	"secure_boot":            "node:set_secure_boot",
 	"shard":                  "node:update:shard",
+	"skip_block_devices":     "node:update:properties",
 	"traits":                 "node:traits:set",
 }
 

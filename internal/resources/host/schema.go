@@ -113,7 +113,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 				"and the state contains it. Move "+key+" to driver_info_wo, or use bmc with username and password.")
 		}
 	}
-	m.validateRunbook(&resp.Diagnostics)
+	m.validateKeys(&resp.Diagnostics)
 	m.validateDriver(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
@@ -196,11 +196,12 @@ var attributes = append([]attribute{
 	mapRow(row[types.Map]{
 		name: "properties", path: "/properties",
 		schema: texts("Facts about the hardware, such as `cpus`, `memory_mb` (MiB), `local_gb` (GiB) and `cpu_arch`. "+
-			"`capabilities` and `root_device` are attributes of their own.",
-			append(framework.KeyValidators(), mapvalidator.KeysAre(stringvalidator.NoneOf(capabilitiesKey, rootDeviceKey)))...),
+			"`capabilities`, `root_device` and `skip_block_devices` are attributes of their own.",
+			framework.KeyValidators()...),
 		of: func(m *model) *types.Map { return &m.Properties },
 	}, facts),
 	rootDeviceAttribute(),
+	skipBlockDevicesAttribute(),
 	interfacesAttribute(),
 	bootInterfaceAttribute(),
 	networkDataAttribute(),

@@ -87,6 +87,14 @@ func settings(s *site.Site) []setting {
 			in("properties", map[string]any{"root_device": nil}),
 		},
 		{
+			`skip_block_devices = [{ serial = "D2" }, { volume_name = "osd" }]`, `skip_block_devices = [{ serial = "D3", model = "m" }]`,
+			in("properties", map[string]any{"skip_block_devices": []any{
+				map[string]any{"serial": "D2"}, map[string]any{"volume_name": "osd"},
+			}}),
+			in("properties", map[string]any{"skip_block_devices": []any{map[string]any{"serial": "D3", "model": "m"}}}),
+			in("properties", map[string]any{"skip_block_devices": nil}),
+		},
+		{
 			`extra = { team = "web", rack = { row = 3, units = [1, 2] } }`, `extra = { team = "db", rack = { row = 4, free = true } }`,
 			in("extra", map[string]any{"team": "web", "rack": map[string]any{"row": 3.0, "units": []any{1.0, 2.0}}, "others": "mine"}),
 			in("extra", map[string]any{"team": "db", "rack": map[string]any{"row": 4.0, "units": nil, "free": true}, "others": "mine"}),

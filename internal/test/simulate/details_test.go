@@ -30,7 +30,7 @@ func hostDetails(n string) object {
 		"description": "number " + n, "owner": "alice" + n, "lessee": "bob" + n, "shard": "s" + n, "conductor_group": "rack" + n,
 		"extra":      object{"rack": n},
 		"properties": object{"cpus": n, "cpu_arch": "x86_64"}, "capabilities": object{"tier": n},
-		"root_device": object{"serial": "disk" + n},
+		"root_device": object{"serial": "disk" + n}, "skip_block_devices": []any{object{"serial": "data" + n}},
 		"driver_info": object{"deploy_kernel": "http://images.test/kernel" + n}, "driver_info_wo": object{"snmp_password": secret},
 		"driver_info_wo_version": n,
 		"network_data":           network, "traits": []any{"CUSTOM_" + n}, "automated_clean": n == "1", "disable_power_off": n == "1",

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
+)
+
+// givenUp returns the hints that the plan removes from the node. A list that is not known yet gives nothing up.
+func (p *plan) givenUp() []disks.Hint {
+	if p.Skips.Unknown {
+		return nil
+	}
+	return disks.Lacking(p.seen.Skips, p.Skips.V)
+}
+
+// decideDisks says which disks a cleaning keeps, and which ones a change of skip_block_devices gives up.
+func (p *plan) decideDisks() {
+	lost, cleans := p.givenUp(), slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Cost == decide.Clean })
+	changes := len(lost)+len(disks.Lacking(p.Skips.V, p.seen.Skips)) > 0
+	if len(p.Skips.V)+len(lost) == 0 || !changes && !cleans {
+		return
+	}
+	if p.refuseKeptVolume(); p.seen.Disks == nil && !p.seen.New {
+		p.ask(AskDisks)
+	}
+	now := disks.SplitBy(p.Skips.V, p.seen.Disks)
+	if p.refuseKeptRoot(now); decide.Refused(p.Notices) {
+		return
+	}
+	p.warnGivenUp(lost, cleans)
+	if cleans && len(p.Skips.V) > 0 {
+		text := fmt.Sprintf("Host %s keeps what skip_block_devices names: %s.", p.Label, disks.Names(p.Skips.V))
+		if p.seen.Disks != nil {
+			text += fmt.Sprintf(" Of its last inspection these are %s. The cleaning may erase the others: %s.", disks.Labels(now.Kept),
+				disks.Labels(now.Others))
+		}
+		p.warn(skipAt, "Cleaning keeps some disks", text)
+	}
+	if p.seen.Disks != nil && len(now.Useless) > 0 {
+		p.warn(skipAt, "No disk to keep", fmt.Sprintf("Host %s had no disk with %s in its last inspection, so this keeps nothing. It had "+
+			"%s. Correct skip_block_devices, or inspect the machine again.", p.Label, disks.Names(now.Useless),
+			disks.Labels(p.seen.Disks)))
+	}
+}
+
+var skipAt = decide.At(disks.KeySkip)
+
+// warnGivenUp warns of disks that the next cleaning erases, because the plan does not keep them any more.
+func (p *plan) warnGivenUp(lost []disks.Hint, cleans bool) {
+	if len(lost) == 0 {
+		return
+	}
+	when := "This plan cleans nothing, but the next cleaning, such as that after an undeployment, wipes them."
+	if cleans {
+		when = "This plan cleans the machine, which wipes them, and raises cleanings."
+	}
+	which := ""
+	if p.seen.Disks != nil {
+		left := disks.SplitBy(lost, disks.SplitBy(p.Skips.V, p.seen.Disks).Others)
+		which = fmt.Sprintf(" In its last inspection these were %s.", disks.Labels(left.Kept))
+	}
+	p.warn(skipAt, "Disks are given up", fmt.Sprintf("Host %s does not keep %s any more.%s %s To keep them, leave them in "+
+		"skip_block_devices.", p.Label, disks.Names(lost), which, when))
+}
+
+// refuseKeptVolume refuses to keep the RAID volume on which images are deployed.
+func (p *plan) refuseKeptVolume() {
+	if p.Hardware.RAID == nil {
+		return
+	}
+	for _, volume := range p.Hardware.RAID.Volumes {
+		if volume.Root && slices.ContainsFunc(p.Skips.V, func(h disks.Hint) bool { return h[disks.KeyVolume] == volume.Name }) &&
+			volume.Name != "" {
+			p.refuseRoot("the volume " + volume.Name)
+		}
+	}
+}
+
+// refuseKeptRoot refuses to keep the disk that root_device selects: the agent chooses among the others.
+func (p *plan) refuseKeptRoot(now disks.Split) {
+	root := disks.Hint(p.RootDevice.V)
+	if len(root) == 0 {
+		return
+	}
+	fits := func(d ironic.Disk) bool { is, _ := root.Fits(d); return is }
+	same := slices.ContainsFunc(p.Skips.V, func(h disks.Hint) bool { return maps.Equal(h, root) })
+	if same || slices.ContainsFunc(now.Kept, fits) && !slices.ContainsFunc(now.Others, fits) {
+		p.refuseRoot("the disk of root_device (" + root.String() + ")")
+	}
+}
+
+func (p *plan) refuseRoot(what string) {
+	p.refuse(skipAt, "Root disk is kept", fmt.Sprintf("skip_block_devices of host %s keeps %s, so Ironic could deploy nothing on it. "+
+		"Remove that entry, or choose another root disk.", p.Label, what))
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
+)
+
+var hintType = types.MapType{ElemType: types.StringType}
+
+// skipBlockDevicesAttribute makes skip_block_devices, which is one setting: Ironic replaces the list as a whole.
+func skipBlockDevicesAttribute() attribute {
+	at := "/properties/" + disks.KeySkip
+	a := row[types.Set]{
+		name: disks.KeySkip, with: at, gone: types.SetNull(hintType),
+		schema: schema.SetAttribute{
+			ElementType: hintType, Optional: true, Computed: true, Validators: []validator.Set{hintsValidator{}},
+			MarkdownDescription: "Disks that Ironic's agent leaves alone: it erases none of them, makes no RAID of them, and deploys on " +
+				"none. Each entry has hints as in `root_device`, or the `volume_name` of a software RAID volume, such as `[{ serial = " +
+				"\"S3Z1\" }, { volume_name = \"osd\" }]`. **The next cleaning wipes the disks of an entry that you remove.** Costs " +
+				"nothing: a change boots nothing. Steps of a BMC do not heed it, such as those of a hardware RAID. Needs a ramdisk of " +
+				"Yoga, for `volume_name` of 2023.1: an older agent erases the disks. See [Erase " +
+				"disks](../guides/erasure.md#keep-some-disks).",
+		},
+		of: func(m *model) *types.Set { return &m.SkipBlockDevices },
+	}.attribute()
+	a.omit = func(m *model, before managed) {
+		if !before.has(at) {
+			m.SkipBlockDevices = types.SetNull(hintType)
+		}
+	}
+	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
+		if !framework.IsSet(config.SkipBlockDevices) {
+			return
+		}
+		list := []any{}
+		for _, hint := range hintsOf(config.SkipBlockDevices).V {
+			list = append(list, map[string]string(hint))
+		}
+		s.SetKey("properties", disks.KeySkip, list)
+	}
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		elements := []attr.Value{}
+		for _, hint := range disks.HintsOf(node.Properties) {
+			elements = append(elements, framework.MapValue(hint))
+		}
+		if empty := framework.IsSet(m.SkipBlockDevices) && len(m.SkipBlockDevices.Elements()) == 0; len(elements) > 0 || empty {
+			m.SkipBlockDevices = types.SetValueMust(hintType, elements)
+		} else {
+			m.SkipBlockDevices = types.SetNull(hintType)
+		}
+	}
+	return a
+}
+
+// hintsOf returns the hints of skip_block_devices, those that are known.
+func hintsOf(set types.Set) (hints decide.Value[[]disks.Hint]) {
+	hints.Unknown, hints.Set = !framework.FullyKnown(context.Background(), set), framework.IsSet(set)
+	for _, element := range set.Elements() {
+		if values, is := element.(types.Map); is && framework.FullyKnown(context.Background(), values) {
+			hints.V = append(hints.V, framework.StringMap(values))
+		}
+	}
+	hints.Set = hints.Set && !hints.Unknown
+	return hints
+}
+
+// warnDropped warns of hints that another client has removed from a node.
+func warnDropped(label string, was, now types.Set, diags *diag.Diagnostics) {
+	if lost := disks.Lacking(hintsOf(was).V, hintsOf(now).V); len(lost) > 0 {
+		diags.AddAttributeWarning(path.Root(disks.KeySkip), "Disks are not kept any more", fmt.Sprintf("Another client of Ironic has "+
+			"removed %s from skip_block_devices of host %s: a cleaning wipes these disks. If the configuration names them, an apply keeps "+
+			"them again.", disks.Names(lost), label))
+	}
+}
+
+// hintsValidator accepts hints that Ironic's agent understands.
+type hintsValidator struct{}
+
+// Description says what it accepts.
+func (hintsValidator) Description(context.Context) string {
+	return "must have hints with the keys " + strings.Join(disks.HintKeys, ", ")
+}
+
+// MarkdownDescription is Description.
+func (v hintsValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateSet refuses others.
+func (v hintsValidator) ValidateSet(ctx context.Context, req validator.SetRequest, resp *validator.SetResponse) {
+	for _, hint := range hintsOf(req.ConfigValue).V {
+		why := ""
+		for _, key := range slices.Sorted(maps.Keys(hint)) {
+			switch {
+			case !slices.Contains(disks.HintKeys, key):
+				why = fmt.Sprintf("Ironic's agent knows no hint %q", key)
+			case strings.TrimSpace(hint[key]) == "":
+				why = key + " is empty"
+			case key == disks.KeyVolume && len(hint) > 1:
+				why = "with volume_name, the agent ignores all other hints of the entry"
+			}
+		}
+		if len(hint) == 0 {
+			why = "an entry has no hint"
+		}
+		if why != "" {
+			resp.Diagnostics.AddAttributeError(req.Path, "Hint that keeps no disk", fmt.Sprintf("In skip_block_devices, %s. Use %s.", why,
+				strings.Join(disks.HintKeys, ", ")))
+		}
+	}
+}
