@@ -98,3 +98,14 @@ func (p *plan) refuseRoot(what string) {
 	p.refuse(skipAt, "Root disk is kept", fmt.Sprintf("skip_block_devices of host %s keeps %s, so Ironic could deploy nothing on it. "+
 		"Remove that entry, or choose another root disk.", p.Label, what))
 }
+
+// WarnDropped warns of hints that another client has removed from a node.
+func WarnDropped(label string, was, now []disks.Hint) []decide.Notice {
+	lost := disks.Lacking(was, now)
+	if len(lost) == 0 {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(skipAt, "Disks are not kept any more", fmt.Sprintf("Another client of Ironic has removed %s from "+
+		"skip_block_devices of host %s: a cleaning wipes these disks. If the configuration names them, an apply keeps them again.",
+		disks.Names(lost), label))}
+}

@@ -510,3 +510,32 @@ func TestDecide_correctsOnlyWhatItMay(t *testing.T) {
 		t.Errorf("only %d plans have corrected a difference", corrected)
 	}
 }
+
+// What is not known yet is not changed: a plan that is certain to boot, configure or clean the machine is so, too, if what it does not know
+// turns out to be as in the state.
+func TestDecide_knowingLessNeverDoesMore(t *testing.T) {
+	t.Parallel()
+	for n, state := range provisionStates {
+		r := rand.New(rand.NewPCG(uint64(n), 7))
+		for range runs {
+			s := anySeen(r, state)
+			less := settle(anyWish(r), s)
+			more := less
+			for _, v := range []struct{ open, was *decide.Value[string] }{
+				{&more.Triggers, &s.Triggers}, {&more.BootMode, &s.BootMode}, {&more.Console, &s.Console}, {&more.Power, &s.Power},
+			} {
+				if v.open.Unknown {
+					*v.open = *v.was
+				}
+			}
+			if more.Target.Unknown {
+				more.Target = decide.Known(s.Target)
+			}
+			before, after := host.Decide(less, s), host.Decide(more, s)
+			certain := func(p host.Plan) bool { return p.Forecast.Cleanings.Set && p.Forecast.Cleanings.V > s.Cleanings }
+			if certain(before) && !certain(after) && !decide.Refused(after.Notices) && !after.Forecast.Cleanings.Unknown {
+				t.Fatalf("state %s: with less known, the plan has %v, and else %v\n%+v\n%+v", state, before.Steps, after.Steps, less, s)
+			}
+		}
+	}
+}

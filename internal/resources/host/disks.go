@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -77,15 +75,6 @@ func hintsOf(set types.Set) (hints decide.Value[[]disks.Hint]) {
 	}
 	hints.Set = hints.Set && !hints.Unknown
 	return hints
-}
-
-// warnDropped warns of hints that another client has removed from a node.
-func warnDropped(label string, was, now types.Set, diags *diag.Diagnostics) {
-	if lost := disks.Lacking(hintsOf(was).V, hintsOf(now).V); len(lost) > 0 {
-		diags.AddAttributeWarning(path.Root(disks.KeySkip), "Disks are not kept any more", fmt.Sprintf("Another client of Ironic has "+
-			"removed %s from skip_block_devices of host %s: a cleaning wipes these disks. If the configuration names them, an apply keeps "+
-			"them again.", disks.Names(lost), label))
-	}
 }
 
 // hintsValidator accepts hints that Ironic's agent understands.

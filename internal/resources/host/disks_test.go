@@ -55,3 +55,15 @@ func TestAccHost_keysWithAttributesAreRefused(t *testing.T) {
 		acctest.Fails(t, w, []string{"plan"}, says)
 	}
 }
+
+// Undeploying says which disks the cleaning keeps.
+func TestFakeHost_undeployingSaysWhatIsKept(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/properties/skip_block_devices", []any{map[string]any{"serial": "D2"}})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	acctest.Mention(t, w.Must("plan", "-destroy"), `except on those that skip_block_devices keeps: serial = "D2"`)
+	w.Must("destroy", "-auto-approve")
+}

@@ -53,7 +53,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported, was, skipped := found.node, state.isImported(), state, state.SkipBlockDevices
 	state.refresh(ctx, found)
-	warnDropped(state.label(), skipped, state.SkipBlockDevices, &resp.Diagnostics)
+	framework.Show(&resp.Diagnostics, hosts.WarnDropped(state.label(), hintsOf(skipped).V, hintsOf(state.SkipBlockDevices).V)...)
 	if state.lostSecret(node, kept.Managed) {
 		state.DriverInfoWOVersion = types.StringNull()
 	}
