@@ -104,6 +104,10 @@ func (d *decision) change() {
 	case d.seen.HostEnds:
 		d.refuseHostEnd()
 		return
+	case d.seen.HostLeaves && !moves && !d.wish.Destroy:
+		if d.hostLeaves(); d.plan.Refused() {
+			return
+		}
 	}
 	d.keep()
 	if d.wish.LiveISO.IsNull() {

@@ -140,8 +140,9 @@ type Seen struct {
 	Runs    Footprint // of the node as of the recorded deployment
 	Last    Wanted
 
-	HostEnds  bool // the plan destroys the host, and with it the node
-	LosesNode bool // the plan replaces the host
+	HostEnds   bool // the plan destroys the host, and with it the node
+	LosesNode  bool // the plan replaces the host, and node_id names another node after it
+	HostLeaves bool // the plan replaces the host, and node_id stays
 	// the plan replaces the allocation, or moves the member of a group that it is
 	LosesReservation bool
 	Freed            bool   // the plan undeploys the node, because its machine was replaced

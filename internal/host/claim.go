@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // deletionGrace is how long a creation waits for the run to start deleting the node that blocks it, counted from the last time
@@ -153,6 +154,22 @@ func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Foun
 		known.twins.Add(node.UUID)
 	}
 	return over
+}
+
+// FormerInUse returns the node in use of a host in state whose name, BMC or MAC address a candidate needs, so that the candidate can only replace
+// that host; nil if there is none, or if Ironic does not answer.
+func FormerInUse(ctx context.Context, site *machine.Site, who Candidate) *ironic.Node {
+	known := catalogOf(site)
+	l, err := known.get(ctx, 0, len(who.Bonds) > 0)
+	if err != nil {
+		return nil
+	}
+	for _, x := range known.sharing(l, entryOf(who)) {
+		if known.hosts.Has(x.node.UUID) && states.Deployed(x.node) {
+			return x.node
+		}
+	}
+	return nil
 }
 
 // isFinished reports whether the creation of a node was finished.

@@ -68,7 +68,11 @@ func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) e
 		return err
 	}
 	if !states.Deletable(m.node) {
-		if err := m.Reach(ctx, states.GoalManageable, timeout); err != nil {
+		err := m.Reach(ctx, states.GoalManageable, timeout)
+		if failure.Is(err, KindRefused) && states.IsOccupied(m.node) {
+			return keptMachine(m.node)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -176,7 +176,7 @@ func TestPolicies_refuseWhatIsNoCompletePlan(t *testing.T) {
 		if err := os.WriteFile(plan, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if denied := deny(t, plan, true); !slices.Equal(denied, []string{"the input is no complete plan"}) {
+		if denied := deny(t, plan, true, false); !slices.Equal(denied, []string{"the input is no complete plan"}) {
 			t.Errorf("%s: policy.rego finds %q", name, denied)
 		}
 		if _, status := check(t, plan); status != 2 {

@@ -29,10 +29,11 @@ type ExpectedHost struct {
 // Expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
 // depends on, and in any order otherwise.
 type Expected struct {
-	mu    sync.Mutex
-	hosts []ExpectedHost
-	ends  map[string]bool   // the nodes that this plan deletes with their hosts
-	names map[string]string // that this plan gives to discovered nodes, with their UUIDs
+	mu       sync.Mutex
+	hosts    []ExpectedHost
+	replaces bool              // a new host may replace one whose node is in use
+	ends     map[string]bool   // the nodes that this plan deletes with their hosts
+	names    map[string]string // that this plan gives to discovered nodes, with their UUIDs
 }
 
 // ExpectedOf returns what the resources of a run tell each other about a site while they are planned.
@@ -82,12 +83,20 @@ func EndsHost(site *machine.Site, node string) bool {
 	return planned.ends[node]
 }
 
-// EndsHosts reports whether this plan deletes any node with its host, if Terraform has planned that before.
+// EndsHosts reports whether this plan deletes any node with its host, or may replace a host in use, if Terraform has planned that before.
 func EndsHosts(site *machine.Site) bool {
 	planned := ExpectedOf(site)
 	planned.mu.Lock()
 	defer planned.mu.Unlock()
-	return len(planned.ends) > 0
+	return len(planned.ends) > 0 || planned.replaces
+}
+
+// ReplaceUsed records that this plan may replace a host whose node is in use.
+func ReplaceUsed(site *machine.Site) {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	planned.replaces = true
 }
 
 // Host reports whether this plan creates or changes a host that may be the one with a name or UUID.

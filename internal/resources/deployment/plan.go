@@ -116,7 +116,8 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, k
 	s := seen(ctx, state, d.wishOf(ctx, state, diags), kept)
 	if node := (&ironic.Node{UUID: s.ID, Name: s.Sight.Name}); d.Known() {
 		s.HostEnds = expect.EndsHost(d.Site, s.ID)
-		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Site, node)
+		replaced := expect.ReplacesHost(d.Site, node)
+		s.LosesNode, s.HostLeaves = wish.Node.Unknown && replaced, !wish.Node.Unknown && replaced
 		s.LosesReservation = wish.Allocation.Unknown && expect.EndsAllocation(d.Site, s.Instance)
 		s.PlannedName, s.Freed = expect.PlannedName(d.Site, node), expect.Freed(d.Site, node)
 	}

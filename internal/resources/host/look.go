@@ -74,14 +74,18 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 		return len(to.Interfaces) > 0
 	case hosts.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
+		if used := h.used(ctx, q.config); used != nil {
+			to.Replaces = ironic.NodeLabel(used)
+			expect.ReplaceUsed(h.Site)
+		}
 		if found == nil {
-			return false
+			return to.Replaces != ""
 		}
 		if h.announces(q.diags, q.plan.describe(), found) {
 			to.TakesOver = ironic.NodeLabel(found.Node)
 		}
 		to.Settled = found.By != nil && (states.Deployed(found.Node) || states.InPool(found.Node))
-		return to.Settled || to.TakesOver != ""
+		return to.Settled || to.TakesOver+to.Replaces != ""
 	case hosts.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
 		return to.Profile+to.ProfileErr != ""
@@ -334,14 +338,23 @@ func (h *host) takesOver(ctx context.Context, config *model) *hosts.Found {
 	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.Owner, config.Lessee) {
 		return nil
 	}
-	who := hosts.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{
-		Owner:  config.Owner.ValueString(),
-		Lessee: config.Lessee.ValueString(),
-	}}
-	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
-		who = hosts.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
+	return hosts.WouldTakeOver(ctx, h.Site, config.candidate(ctx))
+}
+
+// used returns the node in use of the host in state that a new host replaces; nil if there is none, or it is not known yet.
+func (h *host) used(ctx context.Context, config *model) *ironic.Node {
+	if !h.Known() || !framework.FullyKnown(ctx, config.Name) {
+		return nil
 	}
-	return hosts.WouldTakeOver(ctx, h.Site, who)
+	return hosts.FormerInUse(ctx, h.Site, config.candidate(ctx))
+}
+
+// candidate returns what no other node may have too, as far as it is known.
+func (m *model) candidate(ctx context.Context) hosts.Candidate {
+	if framework.FullyKnown(ctx, m.BMC, m.Driver, m.DriverInfo, m.PowerControl, m.Ports) {
+		return hosts.CandidateOf(m.hostSettings(ctx, nil).Enrollment(), m.cablingOf(ctx, nil))
+	}
+	return hosts.Candidate{Name: m.Name.ValueString(), Tenant: machine.Tenant{Owner: m.Owner.ValueString(), Lessee: m.Lessee.ValueString()}}
 }
 
 // announces warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
