@@ -26,14 +26,14 @@ func TestWithdraw_unusedOnly(t *testing.T) {
 		"available":                     {"available", nil, false, ""},
 		"failed to clean":               {"clean failed", nil, false, ""},
 		"failed to be inspected":        {"inspect failed", nil, false, ""},
-		"active":                        {"active", instance, false, "Destroy its metal_deployment"},
-		"active in maintenance":         {"active", instance, true, "Destroy its metal_deployment"},
-		"deploy failed":                 {"deploy failed", instance, true, "Destroy its metal_deployment"},
+		"active":                        {"active", instance, false, "something is deployed on it"},
+		"active in maintenance":         {"active", instance, true, "something is deployed on it"},
+		"deploy failed":                 {"deploy failed", instance, true, "something is deployed on it"},
 		"allocated":                     {"available", instance, false, "reserved by " + instance},
 		"allocated in maintenance":      {"available", instance, true, "reserved by " + instance},
-		"in rescue":                     {"rescue", nil, false, "Unrescue it first"},
+		"in rescue":                     {"rescue", nil, false, "something is deployed on it"},
 		"half undeployed":               {"error", nil, true, "Undeploy it again first"},
-		"running without a reservation": {"active", nil, true, "Destroy its metal_deployment"},
+		"running without a reservation": {"active", nil, true, "something is deployed on it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
