@@ -99,16 +99,3 @@ func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, do
 	summary, detail := failure.Explain(doing, err)
 	framework.Show(diags, decide.Refuse(taken.At(!config.BMC.IsNull(), config.bonds(ctx)), summary, detail))
 }
-
-// nodeOf returns the node that the host has, as the state knows it, or that a new one takes over; nil if there is none.
-func (h *host) nodeOf(ctx context.Context, q question) *ironic.Node {
-	if q.state == nil {
-		if over := h.takesOver(ctx, q.config); over != nil {
-			return over.Node
-		}
-		return nil
-	}
-	node := q.state.node()
-	node.UUID, node.Name, node.DriverInfo = q.state.ID.ValueString(), q.state.Name.ValueString(), q.state.driverInfo(ctx)
-	return node
-}

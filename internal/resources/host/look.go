@@ -105,6 +105,19 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 	return false
 }
 
+// nodeOf returns the node that the host has, as the state knows it, or that a new one takes over; nil if there is none.
+func (h *host) nodeOf(ctx context.Context, q question) *ironic.Node {
+	if q.state == nil {
+		if over := h.takesOver(ctx, q.config); over != nil {
+			return over.Node
+		}
+		return nil
+	}
+	node := q.state.node()
+	node.UUID, node.Name, node.DriverInfo = q.state.ID.ValueString(), q.state.Name.ValueString(), q.state.driverInfo(ctx)
+	return node
+}
+
 // lookAtHardware reads what the machine has of the hardware settings that are not known to be on it; nil if it is not known.
 func (h *host) lookAtHardware(ctx context.Context, q question) *hosts.HardwareSeen {
 	if q.state == nil {
