@@ -20,8 +20,10 @@ func TestSplitBy(t *testing.T) {
 		open           bool
 		others, number int
 	}{
-		"one":              {[]any{map[string]any{"serial": "b"}}, "/dev/sdb (B)", "", false, 1, 1},
-		"all values":       {[]any{map[string]any{"serial": "A", "name": "/dev/sdb"}}, "none", `name = "/dev/sdb", serial = "A"`, false, 2, 1},
+		"one": {[]any{map[string]any{"serial": "b"}}, "/dev/sdb (B)", "", false, 1, 1},
+		"all values": {
+			[]any{map[string]any{"serial": "A", "name": "/dev/sdb"}}, "none", `name = "/dev/sdb", serial = "A"`, false, 2, 1,
+		},
 		"a number":         {[]any{map[string]any{"size": 4000.0}}, "/dev/sdb (B)", "", false, 1, 1},
 		"rotational":       {[]any{map[string]any{"rotational": true}}, "/dev/sdb (B)", "", false, 1, 1},
 		"a blank":          {[]any{map[string]any{"model": "SSD 1"}}, "/dev/sda (A)", "", true, 1, 1},
