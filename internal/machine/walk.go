@@ -69,7 +69,7 @@ func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) e
 	}
 	if !states.Deletable(m.node) {
 		err := m.Reach(ctx, states.GoalManageable, timeout)
-		if failure.Is(err, KindRefused) && states.IsOccupied(m.node) {
+		if failure.Is(err, KindRefused) && states.IsOccupied(m.node) && !states.UndeployUnfinished(m.node) {
 			return keptMachine(m.node)
 		}
 		if err != nil {
