@@ -3,7 +3,6 @@ package lost
 import (
 	"context"
 	"net/http"
-	"sync"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -24,7 +23,7 @@ var identityRecord = ironic.UUID5("2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21", "ident
 
 // identity is that of a site, asked for once in a run.
 type identity struct {
-	asking sync.Mutex
+	asking chan struct{} // holds a value while somebody asks
 	known  bool
 	id     string // "": none, or it is not visible
 	hidden bool   // the user may not see it
@@ -33,8 +32,8 @@ type identity struct {
 // Identity returns the identity of a site; "" if there is none, or if this user cannot see it. It makes one if that is asked for.
 func Identity(ctx context.Context, site *machine.Site, makes bool) string {
 	i := &ledgerOf(site).identity
-	i.asking.Lock()
-	defer i.asking.Unlock()
+	i.asking <- struct{}{}
+	defer func() { <-i.asking }()
 	i.ask(ctx, site.Ironic)
 	if makes && i.id == "" && !i.hidden {
 		body := map[string]any{
@@ -84,8 +83,8 @@ func (i *identity) judge(ctx context.Context, site *machine.Site, noted string) 
 	if noted == "" {
 		return UnknownSite
 	}
-	i.asking.Lock()
-	defer i.asking.Unlock()
+	i.asking <- struct{}{}
+	defer func() { <-i.asking }()
 	i.ask(ctx, site.Ironic)
 	switch {
 	case i.hidden:

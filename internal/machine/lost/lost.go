@@ -113,7 +113,9 @@ type ledger struct {
 }
 
 func ledgerOf(site *machine.Site) *ledger {
-	return machine.Kept(site, func(*machine.Site) *ledger { return &ledger{lost: map[[2]string]Record{}} })
+	return machine.Kept(site, func(*machine.Site) *ledger {
+		return &ledger{lost: map[[2]string]Record{}, identity: identity{asking: make(chan struct{}, 1)}}
+	})
 }
 
 // Note notes that this run has found a record lost.

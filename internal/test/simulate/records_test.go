@@ -25,10 +25,10 @@ var losses = map[string]func(t *testing.T, s *site, node string){
 	"the database is an older backup": func(_ *testing.T, s *site, node string) {
 		for field, value := range map[string]any{
 			"provision_state": "available", "instance_uuid": nil, "instance_info": map[string]any{}, "protected": false,
-			"provision_updated_at": "2000-01-01T00:00:00+00:00",
 		} {
 			s.fake.Set(node, field, value)
 		}
+		s.fake.Set(node, "provision_updated_at", "1999-12-31T00:00:00+00:00") // after the state, which sets it
 	},
 }
 

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
@@ -47,6 +48,10 @@ func siteScenes() []scene {
 		{
 			name: "lost BIOS settings", from: []configuration{drift}, to: drift, block: object{"hardware_drift": "plan"},
 			before: func(s *site) { s.fake.ResetBIOS("a") },
+		},
+		{
+			name: "lost record", from: []configuration{drift}, to: drift, block: object{"lost_records": "refuse"}, detail: true,
+			before: func(s *site) { _, _, _ = s.send(http.MethodDelete, "nodes/a", nil) }, // the plan shows whether it is gone
 		},
 	}
 }
