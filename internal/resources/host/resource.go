@@ -146,7 +146,10 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	}
 	change.begin(ctx, h, m, hosts.Order{Plan: todo, OnMachine: kept.OnMachine, Limit: limit})
 	doing, err := change.work.Do(ctx)
-	if err == nil {
+	switch {
+	case change.madeAnew:
+		err = change.work.Machine.EndCreation(ctx, notes.MarkCreation, err)
+	case err == nil:
 		change.work.Machine.ForgetCreation(ctx, notes.MarkCreation)
 	}
 	change.work.Machine.NoteWork(ctx)
