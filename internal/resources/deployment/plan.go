@@ -81,12 +81,16 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		kept.Replaces = d.replacement(ctx, &plan, wish.Deployment)
 	}
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
-		d.checkVersions(ctx, &config, diags)
-		server := deploy.Look{Site: d.Site, Wish: look.Wish, Seen: look.Seen, Plan: decided}
-		server.Obstacles(ctx)
-		framework.Show(diags, server.Notices()...)
-		d.foreseeRefusals(ctx, server, diags)
+		d.checkServer(ctx, &config, deploy.Look{Site: d.Site, Wish: look.Wish, Seen: look.Seen, Plan: decided}, diags)
 	}
+}
+
+// checkServer says what stands in the way of a change.
+func (d *deployment) checkServer(ctx context.Context, config *model, server deploy.Look, diags *diag.Diagnostics) {
+	d.checkVersions(ctx, config, diags)
+	server.Obstacles(ctx)
+	framework.Show(diags, server.Notices()...)
+	d.foreseeRefusals(ctx, server, diags)
 }
 
 // planEnd plans that the deployment is destroyed.
