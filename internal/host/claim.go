@@ -34,6 +34,11 @@ type Found struct {
 	Obstacle string
 }
 
+// IsSettled reports whether a killed run has begun the host, and its node is where it is to be, or in use.
+func (f *Found) IsSettled() bool {
+	return f.By != nil && (states.Deployed(f.Node) || states.InPool(f.Node))
+}
+
 // Admit checks whether another node already has the name, BMC or MAC address of the candidate. All creations of the run share the
 // lists that it reads. It returns nil if no node has any of them; the candidate then owns them until NotMade. It returns the node
 // if the candidate takes it over: a node in enroll that discovery has given this name, an unnamed node with this BMC or MAC address

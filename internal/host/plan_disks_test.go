@@ -42,7 +42,7 @@ func TestDecide_keptDisks(t *testing.T) {
 		{"root_device=serial:A skip_block_devices=serial:A", "", root, "keeps the disk of root_device", "0"},
 		{"root_device=name:/dev/sda skip_block_devices=serial:A", "disks=A,B", root, "keeps the disk of root_device", "0"},
 		{"root_device=serial:B skip_block_devices=serial:A", "disks=A,B", "", "", "0"},
-		{"root_device=serial:A skip_block_devices=serial:A target_state=available", "new", root, "", "0"},
+		{"root_device=serial:A skip_block_devices=serial:A target_state=available", "new", "New host is cleaned, " + root, "", "1"},
 	} {
 		w, s := tell(t, row.wish, row.seen+" network=redfish-virtual-media")
 		p := host.Decide(w, s)

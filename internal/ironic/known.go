@@ -1,15 +1,12 @@
 package ironic
 
 import (
-	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // known are the nodes that this process knows to exist. A list that lacks one of them, or shows it as it was before, is no answer: it may
@@ -160,65 +157,18 @@ func (k *known) isHidden(id string, never bool) bool {
 	return f.hidden
 }
 
-// complete requests a list of nodes until it agrees with what this process knows, and adds the nodes that lists hide from this user.
-// A list that agrees costs no request more.
-func (c *Client) complete(ctx context.Context, filter NodeFilter, list func() ([]Node, error)) ([]Node, error) {
-	for try, pause := 1, relistAfter; ; try, pause = try+1, 2*pause {
-		asked := time.Now()
-		all, err := list()
-		if err != nil {
-			return nil, err
-		}
-		hidden, wrong, err := c.compare(ctx, all, filter, asked, try == relists && len(all) > 0)
-		if err != nil {
-			return nil, err
-		}
-		if wrong == nil {
-			c.known.sawAll(all, asked)
-			return append(all, hidden...), nil
-		}
-		if try == relists {
-			return nil, incomplete(wrong)
-		}
-		c.Logger().WarnContext(ctx, "a list of nodes lacks a node that exists, or shows it as it was: the list is requested again",
-			"node", wrong.Name, "uuid", wrong.UUID, "listed", len(all), "try", try)
-		if err := rest.Sleep(ctx, pause); err != nil {
-			return nil, err
+// selects reports whether the server selects a node by the filter.
+func (f NodeFilter) selects(n *Node) bool {
+	for _, pair := range [][2]string{
+		{f.ProvisionState, n.ProvisionState}, {f.ResourceClass, n.ResourceClass}, {f.ConductorGroup, n.ConductorGroup},
+		{f.Owner, n.Owner}, {f.Lessee, n.Lessee}, {f.Driver, n.Driver}, {f.Fault, n.Fault}, {f.Shard, n.Shard},
+		{f.InstanceUUID, n.InstanceUUID}, {f.ChassisUUID, n.ChassisUUID},
+	} {
+		if pair[0] != "" && pair[0] != pair[1] {
+			return false
 		}
 	}
-}
-
-// compare asks for each node about which a list differs from what is known, until one of them shows that the list is wrong. last: a node
-// that no list has ever shown is hidden.
-func (c *Client) compare(ctx context.Context, all []Node, filter NodeFilter, asked time.Time, last bool) (
-	hidden []Node, wrong *Node, err error,
-) {
-	listed := ByUUID(all, func(n *Node) string { return n.UUID })
-	for _, id := range c.known.doubts(listed, filter, asked) {
-		node, err := c.getNode(ctx, id)
-		if api.IsNotFound(err) || api.IsDenied(err) {
-			c.known.forget(id)
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		switch n := listed[id]; {
-		case n == nil && !filter.selects(node), n != nil && n.isIn(node):
-		case n == nil && c.known.isHidden(id, last):
-			hidden = append(hidden, *node)
-		default:
-			return nil, node, nil
-		}
-	}
-	return hidden, nil, nil
-}
-
-func incomplete(n *Node) error {
-	return &fault.Error{
-		Kind: KindIncomplete, Err: api.ErrIncomplete,
-		Fact: fmt.Sprintf("Ironic's lists lack node %s, which exists, or show it as it was: nothing is concluded from them", NodeLabel(n)),
-		Advice: "Check Ironic's database (has it failed over?) and the proxies before Ironic, then try again. Nothing was changed because of " +
-			"these lists.",
-	}
+	is := func(want *bool, has bool) bool { return want == nil || *want == has }
+	return strings.Contains(n.Description, f.DescriptionContains) && (f.Project == "" || f.Project == n.Owner || f.Project == n.Lessee) &&
+		is(f.Maintenance, n.Maintenance) && is(f.Associated, n.InstanceUUID != "") && is(f.Retired, n.Retired)
 }

@@ -14,7 +14,7 @@ import (
 // database has another one. A user without the right to chassis sees none.
 const (
 	identityPath  = "chassis/"
-	identityKey   = "terraform_metal_site"
+	identityKey   = "identity"
 	identityAbout = "terraform-provider-metal: identity of this Ironic, by which states recognise it"
 )
 

@@ -161,13 +161,11 @@ func (l *ledger) refusal(r Record, endpoint string, site Verdict) decide.Notice 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spoke {
-		return decide.Refuse(nil, summary, "As the first of these errors says: "+r.What()+".")
+		return decide.Refuse(nil, "Ironic has lost the record of a machine", "As the first of these errors says: "+r.What()+".")
 	}
 	l.spoke = true
-	return decide.Refuse(nil, summary, explain(slices.Collect(maps.Values(l.lost)), endpoint, site))
+	return decide.Refuse(nil, "Ironic has lost the record of a machine", explain(slices.Collect(maps.Values(l.lost)), endpoint, site))
 }
-
-const summary = "Ironic has lost the record of a machine"
 
 // explain says what is known of lost records, and what to do.
 func explain(all []Record, endpoint string, site Verdict) string {

@@ -17,7 +17,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -84,7 +83,7 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 		if h.announces(q.diags, q.plan.describe(), found) {
 			to.TakesOver = ironic.NodeLabel(found.Node)
 		}
-		to.Settled = found.By != nil && (states.Deployed(found.Node) || states.InPool(found.Node))
+		to.Settled = found.IsSettled()
 		return to.Settled || to.TakesOver+to.Replaces != ""
 	case hosts.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
