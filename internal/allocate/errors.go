@@ -127,8 +127,8 @@ func needs(n int) string {
 func nameTaken(name, id string) error {
 	return &failure.Error{
 		Fact: fmt.Sprintf("an allocation with the name %s exists already (%s)", name, id),
-		Advice: failure.AdviseCreateFirst("a group of the same name") + "\n\nNames of allocations are unique in Ironic. Choose another name for the group, or import the group that has these " +
-			"allocations. If the allocation is not needed: metal release " + id,
+		Advice: failure.AdviseCreateFirst("a group of the same name") + "\n\nNames of allocations are unique in Ironic. Choose another " +
+			"name for the group, or import the group that has these allocations. If the allocation is not needed: metal release " + id,
 	}
 }
 

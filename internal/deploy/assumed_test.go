@@ -24,10 +24,16 @@ func TestStep_checksWhatThePlanAssumed(t *testing.T) {
 		refuses []deploy.Kind
 		says    string
 	}{
-		"nothing":             {func(*ironic.Node) {}, nil, ""},
-		"rescued":             {func(n *ironic.Node) { n.ProvisionState = "rescue" }, append(moves, deploy.DoCheck), `it is in state "rescue"`},
-		"serviced":            {func(n *ironic.Node) { n.ProvisionState = "servicing" }, append(moves, deploy.DoCheck), `in state "servicing"`},
-		"undeployed and kept": {func(n *ironic.Node) { n.ProvisionState = "available" }, append(moves, deploy.DoCheck), `in state "available"`},
+		"nothing": {func(*ironic.Node) {}, nil, ""},
+		"rescued": {func(n *ironic.Node) {
+			n.ProvisionState = "rescue"
+		}, append(moves, deploy.DoCheck), `it is in state "rescue"`},
+		"serviced": {func(n *ironic.Node) {
+			n.ProvisionState = "servicing"
+		}, append(moves, deploy.DoCheck), `in state "servicing"`},
+		"undeployed and kept": {func(n *ironic.Node) {
+			n.ProvisionState = "available"
+		}, append(moves, deploy.DoCheck), `in state "available"`},
 		"undeployed":          {func(n *ironic.Node) { n.ProvisionState, n.InstanceUUID = "available", "" }, all, "reserved"},
 		"reserved by another": {func(n *ironic.Node) { n.InstanceUUID = "other" }, all, "other"},
 		"in maintenance": {

@@ -119,9 +119,9 @@ func (d *decision) keepNode() {
 func (d *decision) refuseHostEnd() {
 	d.refuse(nil, "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s, and keeps this deployment on "+
 		"it. Ironic deletes no node on which something is deployed, so the apply would fail.\n\n"+
-		"To keep the machine, add the host to the configuration again. If the machine is to go, destroy its deployment, and its metal_allocation if it has "+
-		"one, first or in the same plan. To move the deployment to another node, replace the metal_allocation in the same plan: "+
-		"terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
+		"To keep the machine, add the host to the configuration again. If the machine is to go, destroy its deployment, and its "+
+		"metal_allocation if it has one, first or in the same plan. To move the deployment to another node, replace the metal_allocation "+
+		"in the same plan: terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
 }
 
 // refuseFreed refuses to change what runs on a machine that was replaced. A deployment that has failed is repeated on the new machine.
@@ -129,17 +129,19 @@ func (d *decision) refuseFreed() {
 	if !d.seen.Freed || len(d.plan.Steps) == 0 || Has(d.plan.Steps, DoRepeat) {
 		return
 	}
-	d.refuse(nil, "Machine was replaced", fmt.Sprintf("This plan undeploys node %s, because replaced of its metal_host says that the machine "+
-		"is another one. Leave the change of its metal_deployment to the plan after that, which deploys the new machine.", d.seen.Label))
+	d.refuse(nil, "Machine was replaced", fmt.Sprintf("This plan undeploys node %s, because replaced of its metal_host says that the "+
+		"machine is another one. Leave the change of its metal_deployment to the plan after that, which deploys the new machine.",
+		d.seen.Label))
 }
 
 // hostLeaves refuses to keep a deployment whose host the plan replaces. Without an allocation, which would reserve the node all the same, the
 // user may replace the deployment, too, which this plan of the resource cannot see.
 func (d *decision) hostLeaves() {
-	detail := fmt.Sprintf("This plan replaces the metal_host of node %s, because it is tainted or named by -replace. Something is deployed on "+
-		"the node, and Ironic deletes no deployed node. To keep the machine, run terraform untaint for the host, or leave out -replace.\n\n"+
-		"Only if the machine may be wiped: replace its deployment in the same plan, and its metal_allocation if it has one: "+
-		"terraform apply -replace=ADDRESS.", d.seen.Label)
+	detail := fmt.Sprintf("This plan replaces the metal_host of node %s, because it is tainted or named by -replace. Something is "+
+		"deployed on the node, and Ironic deletes no deployed node. To keep the machine, run terraform untaint for the host, or leave "+
+		"out -replace.\n\n"+
+		"Only if the machine may be wiped: replace its deployment in the same plan, and its metal_allocation if it has one: terraform "+
+		"apply -replace=ADDRESS.", d.seen.Label)
 	if d.wish.Allocation.IsNull() {
 		d.warn(nil, "Deployed host is replaced", detail)
 		return

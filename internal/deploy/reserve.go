@@ -183,8 +183,8 @@ func MeetsDeployment(node *ironic.Node, err error) error {
 		Kind: machine.KindRefused, Node: node, Err: err,
 		Fact: fmt.Sprintf("node %s is in state %q: something is deployed on it, and nothing was done", ironic.NodeLabel(node),
 			node.ProvisionState),
-		Advice: failure.AdviseCreateFirst("a deployment on the same node") + "\n\nThe provider deploys no machine on which something else " +
-			"runs. If it is not this deployment that runs there, name another node.",
+		Advice: failure.AdviseCreateFirst("a deployment on the same node") + "\n\nThe provider deploys no machine on which something " +
+			"else runs. If it is not this deployment that runs there, name another node.",
 	}
 }
 

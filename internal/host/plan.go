@@ -307,6 +307,8 @@ func (p *plan) count() {
 // cleaningsOfNew returns how often a new host is cleaned on the way to its target state.
 func (p *plan) cleaningsOfNew() decide.Value[int64] {
 	switch {
+	case p.seen.Begun: // by the time of the apply, the killed run may have had it cleaned
+		return decide.Unknown[int64]()
 	case !p.costs(DoWalk):
 		return decide.Known[int64](0)
 	case p.Target.Unknown || p.AutomatedClean.Unknown || p.Retired.Unknown:

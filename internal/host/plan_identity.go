@@ -147,11 +147,11 @@ func (e *Taken) factInUse() string {
 func (e *Taken) adviceInUse() string {
 	switch {
 	case e.For == nil:
-		return "A list with count has shifted, or a key was renamed: use for_each, or moved blocks. If the state has lost the host, import " +
-			"it; if it is tainted, run terraform untaint. To replace it, first destroy what runs on it."
+		return "A list with count has shifted, or a key was renamed: use for_each, or moved blocks. If the state has lost the host, " +
+			"import it; if it is tainted, run terraform untaint. To replace it, first destroy what runs on it."
 	case e.Node.UUID == e.For.UUID:
-		return "A list with count has shifted: use for_each, or moved blocks. If people have replaced the machine or its mainboard, say so " +
-			"with replaced."
+		return "A list with count has shifted: use for_each, or moved blocks. If people have replaced the machine or its mainboard, say " +
+			"so with replaced."
 	}
 	return "A list with count has shifted: use for_each, or moved blocks. Otherwise correct the value, or free the machine first, in an " +
 		"apply of its own."

@@ -158,7 +158,10 @@ func TestDecide_asksForNeighboursOfChangedHosts(t *testing.T) {
 		{moves: false},
 		{moves: true, asks: true},
 		{moves: true, site: &host.Neighbours{}},
-		{moves: true, site: &host.Neighbours{Hidden: "Ironic shows project p only nodes that it owns or leases."}, says: "Not all machines are compared"},
+		{
+			moves: true, site: &host.Neighbours{Hidden: "Ironic shows project p only nodes that it owns or leases."},
+			says: "Not all machines are compared",
+		},
 	} {
 		wish, seen := tell(t, "", "")
 		wish.Identity.Moves, seen.Neighbours = tt.moves, tt.site

@@ -164,9 +164,10 @@ func (p *plan) warnNew() {
 // takeOver warns of a discovered node that the host takes over, and of the node in use of a host that it replaces.
 func (p *plan) takeOver() {
 	if p.seen.Replaces != "" {
-		p.warn(nil, "Something is deployed on the node", fmt.Sprintf("The state has the host of node %s, which is in use. If it is tainted, "+
-			"or named by -replace, this plan replaces it, and the apply fails unless it replaces what is deployed there, too: that wipes "+
-			"the machine. To keep it, run terraform untaint, or leave out -replace.", p.seen.Replaces))
+		p.warn(nil, "Something is deployed on the node",
+			fmt.Sprintf("The state has the host of node %s, which is in use. If it is tainted, or named by -replace, this plan replaces "+
+				"it, and the apply fails unless it replaces what is deployed there, too: that wipes the machine. To keep it, run "+
+				"terraform untaint, or leave out -replace.", p.seen.Replaces))
 	}
 	if p.seen.TakesOver == "" {
 		p.ask(AskTakeOver)

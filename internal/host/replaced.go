@@ -81,9 +81,10 @@ func (p *plan) decideReplaced() (refused bool) {
 	if p.seen.occupied() {
 		step.Cost = decide.Wipe
 		p.Forecast.Freed = true
-		p.warn(at, "Replaced machine is undeployed", fmt.Sprintf("Host %s: its machine was replaced, so what ran on it is gone. Ironic "+
-			"undeploys the node and cleans the new machine, which loses the data that the site's clean steps erase. Its deployment and its "+
-			"allocation end with that: the next plan reserves and deploys anew.", p.Label))
+		p.warn(at, "Replaced machine is undeployed",
+			fmt.Sprintf("Host %s: its machine was replaced, so what ran on it is gone. Ironic undeploys the node and cleans the new "+
+				"machine, which loses the data that the site's clean steps erase. Its deployment and its allocation end with that: the "+
+				"next plan reserves and deploys anew.", p.Label))
 	}
 	ended := false // a failed apply has ended the instance, and so cleaned the new machine
 	if failed := p.seen.Replacing; failed != nil && !p.seen.occupied() && p.seen.Instance == "" {

@@ -160,9 +160,16 @@ func (k *known) isHidden(id string, never bool) bool {
 // selects reports whether the server selects a node by the filter.
 func (f NodeFilter) selects(n *Node) bool {
 	for _, pair := range [][2]string{
-		{f.ProvisionState, n.ProvisionState}, {f.ResourceClass, n.ResourceClass}, {f.ConductorGroup, n.ConductorGroup},
-		{f.Owner, n.Owner}, {f.Lessee, n.Lessee}, {f.Driver, n.Driver}, {f.Fault, n.Fault}, {f.Shard, n.Shard},
-		{f.InstanceUUID, n.InstanceUUID}, {f.ChassisUUID, n.ChassisUUID},
+		{f.ProvisionState, n.ProvisionState},
+		{f.ResourceClass, n.ResourceClass},
+		{f.ConductorGroup, n.ConductorGroup},
+		{f.Owner, n.Owner},
+		{f.Lessee, n.Lessee},
+		{f.Driver, n.Driver},
+		{f.Fault, n.Fault},
+		{f.Shard, n.Shard},
+		{f.InstanceUUID, n.InstanceUUID},
+		{f.ChassisUUID, n.ChassisUUID},
 	} {
 		if pair[0] != "" && pair[0] != pair[1] {
 			return false

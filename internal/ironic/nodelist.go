@@ -293,7 +293,7 @@ func incomplete(n *Node) error {
 	return &fault.Error{
 		Kind: KindIncomplete, Err: api.ErrIncomplete,
 		Fact: fmt.Sprintf("Ironic's lists lack node %s, which exists, or show it as it was: nothing is concluded from them", NodeLabel(n)),
-		Advice: "Check Ironic's database (has it failed over?) and the proxies before Ironic, then try again. Nothing was changed because of " +
-			"these lists.",
+		Advice: "Check Ironic's database (has it failed over?) and the proxies before Ironic, then try again. Nothing was changed " +
+			"because of these lists.",
 	}
 }

@@ -124,7 +124,10 @@ func TestExplain_advice(t *testing.T) {
 			[]string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"},
 		},
 		{
-			&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &api.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}},
+			&api.ConnectError{
+				Stage: api.AtEndpoint, URL: "http://i",
+				Err: &api.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404},
+			},
 			[]string{"not Ironic", "the path before /v1"},
 		},
 		{&api.ConnectError{Stage: api.AtEndpoint, URL: "https://i", Err: &tls.CertificateVerificationError{

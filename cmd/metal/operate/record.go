@@ -74,7 +74,7 @@ func newDelete(s *cli.Settings) *cobra.Command {
 	newOperation(s, cmd, operate.RecordTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
 		return operate.Delete(pool, dead), nil
 	})
-	cmd.Flags().BoolVar(&dead, "dead", false, "the machine is dead and disconnected: delete its node although it is deployed or reserved, if "+
-		"it is in maintenance")
+	cmd.Flags().BoolVar(&dead, "dead", false, "the machine is dead and disconnected: delete its node although it is deployed or "+
+		"reserved, if it is in maintenance")
 	return cmd
 }

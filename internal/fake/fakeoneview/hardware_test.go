@@ -109,7 +109,8 @@ func TestPower_statesOfAChange(t *testing.T) {
 			"Power off Server: Encl1, bay 1", "Power off", "",
 		},
 		{
-			"off when off", fakeoneview.Off, power("Off", "PressAndHold"), fakeoneview.Off, fakeoneview.Off, "Power off Server: Encl1, bay 1",
+			"off when off", fakeoneview.Off, power("Off", "PressAndHold"), fakeoneview.Off, fakeoneview.Off,
+			"Power off Server: Encl1, bay 1",
 			"Power off", "",
 		},
 		{

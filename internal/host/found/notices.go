@@ -48,6 +48,6 @@ func Machines(n int) string {
 
 // WarnLate warns of nodes that their own claims have reserved again.
 func WarnLate(names []string) decide.Notice {
-	return decide.Warn(nil, "Discovered nodes are still reserved", "A request by which this discovery claimed them has reached Ironic late, "+
-		"after they were named, and reserves them without a use. The apply releases them: "+strings.Join(names, ", ")+".")
+	return decide.Warn(nil, "Discovered nodes are still reserved", "A request by which this discovery claimed them has reached Ironic "+
+		"late, after they were named, and reserves them without a use. The apply releases them: "+strings.Join(names, ", ")+".")
 }

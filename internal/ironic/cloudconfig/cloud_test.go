@@ -63,7 +63,8 @@ func TestRead_files(t *testing.T) {
 		"a file that is named": {
 			files: map[string]string{
 				".config/openstack/clouds.yaml": site,
-				"c":                             "clouds: {site: {auth: {username: c}}}", "secure.yaml": "clouds: {site: {auth: {password: beside}}}",
+				"c":                             "clouds: {site: {auth: {username: c}}}",
+				"secure.yaml":                   "clouds: {site: {auth: {password: beside}}}",
 			},
 			env: []string{"OS_CLIENT_CONFIG_FILE=HOME/c"}, want: map[string]string{"username": "c", "password": "beside"},
 		},

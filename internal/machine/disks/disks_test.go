@@ -24,13 +24,17 @@ func TestSplitBy(t *testing.T) {
 		"all values": {
 			[]any{map[string]any{"serial": "A", "name": "/dev/sdb"}}, "none", `name = "/dev/sdb", serial = "A"`, false, 2, 1,
 		},
-		"a number":         {[]any{map[string]any{"size": 4000.0}}, "/dev/sdb (B)", "", false, 1, 1},
-		"rotational":       {[]any{map[string]any{"rotational": true}}, "/dev/sdb (B)", "", false, 1, 1},
-		"a blank":          {[]any{map[string]any{"model": "SSD 1"}}, "/dev/sda (A)", "", true, 1, 1},
-		"an operator":      {[]any{map[string]any{"size": ">= 100"}}, "none", "", true, 2, 1},
-		"a volume":         {[]any{map[string]any{"volume_name": "osd"}}, "none", "", true, 2, 1},
-		"a text":           {`[{"serial":"A"}]`, "none", "", false, 2, 0},
-		"several, one bad": {[]any{map[string]any{"wwn": "0x2"}, map[string]any{"serial": "C"}}, "/dev/sdb (B)", `serial = "C"`, false, 1, 2},
+		"a number":    {[]any{map[string]any{"size": 4000.0}}, "/dev/sdb (B)", "", false, 1, 1},
+		"rotational":  {[]any{map[string]any{"rotational": true}}, "/dev/sdb (B)", "", false, 1, 1},
+		"a blank":     {[]any{map[string]any{"model": "SSD 1"}}, "/dev/sda (A)", "", true, 1, 1},
+		"an operator": {[]any{map[string]any{"size": ">= 100"}}, "none", "", true, 2, 1},
+		"a volume":    {[]any{map[string]any{"volume_name": "osd"}}, "none", "", true, 2, 1},
+		"a text":      {`[{"serial":"A"}]`, "none", "", false, 2, 0},
+		"several, one bad": {
+			[]any{map[string]any{"wwn": "0x2"}, map[string]any{"serial": "C"}},
+			"/dev/sdb (B)",
+			`serial = "C"`, false, 1, 2,
+		},
 	} {
 		hints := disks.HintsOf(map[string]any{disks.KeySkip: row.hints})
 		s := disks.SplitBy(hints, all)

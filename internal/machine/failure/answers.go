@@ -59,8 +59,8 @@ func AdviseConflict(message string) string {
 		{"A node with name ", "metal_host", "Names are unique in Ironic. Import the existing node, or choose another name."},
 		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or " +
 			"correct the ports."},
-		{"An allocation with name ", "metal_allocation", AdviseCreateFirst("an allocation of the same name") + "\n\nNames of allocations are unique in Ironic. Import the existing allocation, or " +
-			"choose another name."},
+		{"An allocation with name ", "metal_allocation", AdviseCreateFirst("an allocation of the same name") +
+			"\n\nNames of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
 		{"A deploy template with name ", "metal_deploy_template", "Names of deploy templates are unique in Ironic. Import the existing " +
 			"template, or choose another name."},
 		{"A runbook with name ", "metal_runbook", "Names of runbooks are unique in Ironic. Import the existing runbook, or choose " +

@@ -23,8 +23,10 @@ func TestIdentity_shared(t *testing.T) {
 	}{
 		"nothing": {gets: redfish("a", "https://192.0.2.1", one, "52:54:00:aa:bb:01"), other: redfish("b", "https://192.0.2.2", one, "x")},
 		"all": {gets: ipmi, other: ipmi, want: []identity.Trait{
-			{Kind: identity.Name, Value: "a"}, {Kind: identity.BMC, Value: "192.0.2.1"},
-			{Kind: identity.Address, Value: "52:54:00:aa:bb:01"}, {Kind: identity.Bond, Value: "52:54:00:aa:bb:09"},
+			{Kind: identity.Name, Value: "a"},
+			{Kind: identity.BMC, Value: "192.0.2.1"},
+			{Kind: identity.Address, Value: "52:54:00:aa:bb:01"},
+			{Kind: identity.Bond, Value: "52:54:00:aa:bb:09"},
 		}},
 		"another scheme": {
 			gets: ipmi, other: redfish("b", "https://192.0.2.1:443", one, "52:54:00:aa:bb:01"),

@@ -79,7 +79,8 @@ func TestLedger_firstErrorSaysEverything(t *testing.T) {
 	}
 	first, next := l.refusal(r, "http://ironic.test", OtherSite), l.refusal(r, "http://ironic.test", OtherSite)
 	for _, text := range []string{
-		"http://ironic.test", "another site", "removed blocks", "terraform state rm", `lost_records = "recreate"`, "-refresh=false", "m-00 (active)",
+		"http://ironic.test", "another site", "removed blocks", "terraform state rm", `lost_records = "recreate"`, "-refresh=false",
+		"m-00 (active)",
 		"and 5 more",
 	} {
 		if !strings.Contains(first.Detail, text) {

@@ -53,7 +53,8 @@ func TestSyncRemovesLeftovers(t *testing.T) {
 			},
 		},
 		{
-			name: "out of service and retired, and old: it does not return", purpose: Cleaning, age: old, state: "manageable", removed: true,
+			name: "out of service and retired, and old: it does not return", purpose: Cleaning, age: old,
+			state: "manageable", removed: true,
 			before: func(t *testing.T, s *poolSite, _ string) {
 				t.Helper()
 				s.maintain(t, nodeName(0), maintenanceOurs)

@@ -81,7 +81,8 @@ func TestMake(t *testing.T) {
 		{"-parallelism below the limit", input(4, 4, 2, rollout.Settings{}), nil, 20, 4, 0, 0, 2},
 		{"one of a group away", input(4, 4, 10, rollout.Settings{Group: "g", MaxUnavailable: 1}), nil, 40, 4, 0, 0, 1},
 		{
-			"a pause after each but the last", input(3, 4, 10, rollout.Settings{Group: "g", MaxUnavailable: 1, Pause: 5 * time.Minute}), nil,
+			"a pause after each but the last", input(3, 4, 10, rollout.Settings{Group: "g", MaxUnavailable: 1, Pause: 5 * time.Minute}),
+			nil,
 			40, 3, 0, 0, 1,
 		},
 		{"a canary first", input(4, 4, 10, rollout.Settings{Canary: number(1)}), nil, 20, 4, 0, 0, 3},

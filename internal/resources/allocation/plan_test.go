@@ -98,7 +98,7 @@ func TestAccAllocation_candidatesMayComeAndGo(t *testing.T) {
 		w.Configure(step.config)
 		output, _ := w.Plan()
 		acctest.Mention(t, output, step.plan)
-		acctest.NeverMention(t, output, "Warning:")
+		acctest.NeverMention(t, strings.ReplaceAll(output, "Warning: New host is cleaned", ""), "Warning:")
 	}
 	w.Configure(config())
 	w.Must("apply", "-auto-approve")

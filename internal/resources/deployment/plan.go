@@ -69,9 +69,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	look.Power(ctx)
 	framework.Show(diags, look.Notices()...)
 	plan.show(ctx, &config, state, wish, decided)
-	if state == nil && !plan.adopted() && d.MakesAnew(kindDeployment, plan.NodeID.ValueString(), "") {
-		plan.Rebuilds = types.Int64Unknown() // a plan of the apply, which has read nothing, says 0
-	}
+	d.countAnew(&plan, state)
 	if deploy.Has(decided.Steps, deploy.DoCheck) {
 		plan.refuseUnreadable(ctx, diags)
 	}
@@ -82,6 +80,14 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
 		d.checkServer(ctx, &config, deploy.Look{Site: d.Site, Wish: look.Wish, Seen: look.Seen, Plan: decided}, diags)
+	}
+}
+
+// countAnew raises rebuilds for a deployment that is made anew, because Ironic has lost the one before. The plan of the apply has read
+// nothing, and knows no number.
+func (d *deployment) countAnew(plan, state *model) {
+	if state == nil && !plan.adopted() && d.MakesAnew(kindDeployment, plan.NodeID.ValueString(), "") {
+		plan.Rebuilds = types.Int64Unknown()
 	}
 }
 

@@ -46,7 +46,6 @@ func (p *private) begun(node *ironic.Node) {
 // created notes how a creation has ended: with the footprint of the machine, or before Ironic had begun.
 func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error) {
 	p.Sight, p.Updated = deploy.SightOf(node), lost.Seen(p.Updated, node)
-	p.Sight.Switched = "" // polls do not show it; the next refresh does
 	switch {
 	case failed == nil:
 		p.Runs = runs

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -46,8 +47,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if twice {
-		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them "+
-			"undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
+		framework.Show(&resp.Diagnostics, twinInState(node))
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
@@ -161,4 +161,10 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 	m.Protected = types.BoolValue(node.Protected)
 	diags.Append(to.Set(ctx, &m)...)
 	return diags
+}
+
+// twinInState warns that the state has two deployments of a node.
+func twinInState(node *ironic.Node) decide.Notice {
+	return deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them "+
+		"out of the state with terraform state rm, and then out of the configuration.")
 }

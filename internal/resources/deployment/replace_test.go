@@ -67,7 +67,7 @@ func TestAccDeployment_keepsItsHost(t *testing.T) {
 
 	w.Configure(hosts("") + users)
 	acctest.Fails(t, w, []string{"plan"}, "Deployed host is destroyed", "metal_host of node "+name, "keeps this deployment",
-		"Add the host to the configuration again")
+		"add the host to the configuration again")
 	w.Configure(hosts(""))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 3 destroyed")
 

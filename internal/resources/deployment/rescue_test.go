@@ -177,7 +177,8 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 		{rescueConfig(s, node, "rescue = {\n    password_wo_version = 1\n  }"), `attribute "password_wo" is required`},
 		{rescueConfig(s, node, rescue(1), `power_state = "off"`), "A rescue system runs only on a machine that is on"},
 		{
-			rescueConfig(s, node, rescue(1), `capabilities = { boot_mode = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n",
+			rescueConfig(s, node, rescue(1), `capabilities = { boot_mode = terraform_data.a.id }`) +
+				"resource \"terraform_data\" \"a\" {}\n",
 			"Not possible in rescue mode",
 		},
 		{rescueConfig(s, node, strings.Replace(rescue(1), "= 1", "= terraform_data.a.output", 1)) +

@@ -266,7 +266,6 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	next, doing := u.next(m.Node(), attempts, outcome), failed.Of(ironic.NodeLabel(m.Node()))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	kept.see(m.Node(), outcome.ForgetNames)
-	kept.Sight.Switched = "" // polls do not show it; the next refresh does
 	kept.begun(m.Node())
 	kept.Updated = lost.Seen(kept.Updated, m.Node())
 	d.NoteSite(ctx, resp.Private, false, &resp.Diagnostics)

@@ -41,12 +41,12 @@ func skipBlockDevicesAttribute() attribute {
 			m.SkipBlockDevices = types.SetNull(hintType)
 		}
 	}
-	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
+	a.encode = func(ctx context.Context, config *model, s ironic.Settings) {
 		if !framework.IsSet(config.SkipBlockDevices) {
 			return
 		}
 		list := []any{}
-		for _, hint := range hintsOf(config.SkipBlockDevices).V {
+		for _, hint := range hintsOf(ctx, config.SkipBlockDevices).V {
 			list = append(list, map[string]string(hint))
 		}
 		s.SetKey("properties", disks.KeySkip, list)
@@ -66,10 +66,13 @@ func skipBlockDevicesAttribute() attribute {
 }
 
 // hintsOf returns the hints of skip_block_devices, those that are known.
-func hintsOf(set types.Set) (hints decide.Value[[]disks.Hint]) {
-	hints.Unknown, hints.Set = !framework.FullyKnown(context.Background(), set), framework.IsSet(set)
+func hintsOf(ctx context.Context, set types.Set) (hints decide.Value[[]disks.Hint]) {
+	if set.IsNull() {
+		return hints
+	}
+	hints.Unknown, hints.Set = !framework.FullyKnown(ctx, set), framework.IsSet(set)
 	for _, element := range set.Elements() {
-		if values, is := element.(types.Map); is && framework.FullyKnown(context.Background(), values) {
+		if values, is := element.(types.Map); is && framework.FullyKnown(ctx, values) {
 			hints.V = append(hints.V, framework.StringMap(values))
 		}
 	}
@@ -90,7 +93,7 @@ func (v hintsValidator) MarkdownDescription(ctx context.Context) string { return
 
 // ValidateSet refuses others.
 func (v hintsValidator) ValidateSet(ctx context.Context, req validator.SetRequest, resp *validator.SetResponse) {
-	for _, hint := range hintsOf(req.ConfigValue).V {
+	for _, hint := range hintsOf(ctx, req.ConfigValue).V {
 		why := ""
 		for _, key := range slices.Sorted(maps.Keys(hint)) {
 			switch {

@@ -29,7 +29,7 @@ func TestAccHost_deletedOutsideIsMadeAnew(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-refresh-only", "-auto-approve"), "Ironic has no record of "+s.Name("h"))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Lost record is made anew", "was available when Terraform last saw it", "Ironic cleans the machine",
-		"+ restores", "cleanings", "0 -> 1", "0 to add, 1 to change, 0 to destroy")
+		"+ restores", "cleanings", "1 -> 2", "0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	after := s.Node(s.Name("h"))
 	for _, field := range []string{"uuid", "name", "driver", "properties", "traits", "resource_class", "provision_state"} {
@@ -191,8 +191,8 @@ func TestAccHost_deployedByOthersIsNotDestroyed(t *testing.T) {
 		if code == 0 || s.Node(name) == nil {
 			t.Fatalf("a deployed host was destroyed:\n%s", output)
 		}
-		acctest.Mention(t, output, "Could not delete host "+name, "something is deployed on it. Destroy its metal_deployment, or "+
-			"undeploy it, first")
+		acctest.Mention(t, output, "Could not delete host "+name, "something is deployed on it", "To keep the machine as it is",
+			"Only if the machine may be wiped")
 		if acctest.InState(t, w, acctest.HostAddress) == nil {
 			t.Errorf("the host is not in state any more:\n%s", output)
 		}

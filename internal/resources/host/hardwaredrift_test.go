@@ -98,7 +98,7 @@ func TestFakeHostDrift_isCorrected(t *testing.T) {
 
 	site.ForgetVerbs(s)
 	changes := w.Save()
-	if after := changes[acctest.HostAddress]; fmt.Sprint(after.After["cleanings"]) != "1" || after.Unknown["pending_changes"] != true {
+	if after := changes[acctest.HostAddress]; fmt.Sprint(after.After["cleanings"]) != "2" || after.Unknown["pending_changes"] != true {
 		t.Errorf("the plan has %v", after)
 	}
 	output = w.Must("plan", "-refresh=false")

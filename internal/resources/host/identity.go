@@ -24,8 +24,9 @@ func (m *model) intent(ctx context.Context, config, state *model, info map[strin
 		},
 		Becomes: hosts.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
-			DriverInfo: driverInfoAfter(info, config.hostSettings(ctx, before).Enrollment(), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))),
-			Bonds: bondsOf(config.bonds(ctx)),
+			DriverInfo: driverInfoAfter(info, config.hostSettings(ctx, before).Enrollment(), before),
+			Addresses:  slices.Sorted(maps.Keys(config.ports(ctx))),
+			Bonds:      bondsOf(config.bonds(ctx)),
 		},
 		OpenName: m.Name.IsUnknown(), Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports,
 			config.PortGroups),

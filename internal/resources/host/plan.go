@@ -83,13 +83,18 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	kept.Plan = &decided
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, before, req, resp)
-		expected := plan.expected(ctx)
-		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
-			decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
-		expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
-		expected.Freed = decided.Forecast.Freed
-		expect.ExpectHost(h.Site, expected)
+		h.tellRun(ctx, &plan, state, decided)
 	}
+}
+
+// tellRun tells the other resources of the run what becomes of the host.
+func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Plan) {
+	expected := plan.expected(ctx)
+	expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
+		decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
+	expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
+	expected.Freed = decided.Forecast.Freed
+	expect.ExpectHost(h.Site, expected)
 }
 
 // planSteps decides about the host, shows that, and plans the computed values. missing: Ironic has no node of it any more.
@@ -305,7 +310,7 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 		Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()),
-		Interfaces: map[string]hosts.Interface{}, Skips: hintsOf(m.SkipBlockDevices),
+		Interfaces: map[string]hosts.Interface{}, Skips: hintsOf(ctx, m.SkipBlockDevices),
 		RootDevice: decide.Value[map[string]string]{V: framework.StringMap(m.RootDevice), Set: framework.IsSet(m.RootDevice)},
 	}
 	for _, kind := range ironic.HardwareInterfaces {
@@ -336,7 +341,7 @@ func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 		BootInterface: framework.TextOf[string](m.BootInterface), Class: m.ResourceClass.ValueString(),
 		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot),
 		Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware,
-		Replaced: replacedOf(ctx, m.Replaced), Cleanings: m.Cleanings.ValueInt64(), Skips: hintsOf(m.SkipBlockDevices).V, Notes: notes,
+		Replaced: replacedOf(ctx, m.Replaced), Cleanings: m.Cleanings.ValueInt64(), Skips: hintsOf(ctx, m.SkipBlockDevices).V, Notes: notes,
 	}
 }
 

@@ -53,7 +53,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported, was, skipped := found.node, state.isImported(), state, state.SkipBlockDevices
 	state.refresh(ctx, found)
-	framework.Show(&resp.Diagnostics, hosts.WarnDropped(state.label(), hintsOf(skipped).V, hintsOf(state.SkipBlockDevices).V)...)
+	framework.Show(&resp.Diagnostics, hosts.WarnDropped(state.label(), hintsOf(ctx, skipped).V, hintsOf(ctx, state.SkipBlockDevices).V)...)
 	if state.lostSecret(node, kept.Managed) {
 		state.DriverInfoWOVersion = types.StringNull()
 	}

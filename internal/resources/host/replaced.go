@@ -23,9 +23,9 @@ type replacedModel struct {
 func replacedSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "What people have replaced of the machine. **A new value acts once**; a new or imported host only records it, " +
-			"and removing it does nothing. While something is deployed, a new BMC address together with new MAC addresses needs it. See " +
-			"[Replace hardware](../guides/replace-hardware.md).",
+		MarkdownDescription: "What people have replaced of the machine. **A new value acts once**; a new or imported host only records " +
+			"it, and removing it does nothing. While something is deployed, a new BMC address together with new MAC addresses needs it. " +
+			"See [Replace hardware](../guides/replace-hardware.md).",
 		Attributes: map[string]schema.Attribute{
 			"part": schema.StringAttribute{
 				Required: true,

@@ -15,7 +15,9 @@ func TestAccHost_replacedMachineIsDeployedAnewInTwoApplies(t *testing.T) {
 	s := site.Start(t, nil)
 	config := func(unit int, replaced string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"),
-			fmt.Sprintf(`bmc = { address = "redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1", username = "root", password = "calvin" }`, unit),
+			fmt.Sprintf(
+				`bmc = { address = "redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1", username = "root", password = "calvin" }`,
+				unit),
 			fmt.Sprintf(`ports = { "52:54:00:aa:02:%02x" = {} }`, unit), acctest.Target("available"), replaced) + `
 resource "metal_deployment" "d" {
   node_id = metal_host.h.id
@@ -28,13 +30,13 @@ resource "metal_deployment" "d" {
 	w.Must("apply", "-auto-approve")
 
 	w.Configure(config(12, `replaced = { part = "mainboard", on = "1" }`))
-	wantCleanings(t, w, "0 -> 0")
+	wantCleanings(t, w, "1 -> 1")
 	acctest.Mention(t, w.Must("plan"), "Plan: 0 to add, 1 to change, 0 to destroy.")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 
 	w.Configure(config(13, `replaced = { part = "machine", on = "2" }`))
-	wantCleanings(t, w, "0 -> 1")
+	wantCleanings(t, w, "1 -> 2")
 	acctest.Mention(t, w.Must("plan"), "Replaced machine is undeployed", "the next plan reserves and deploys anew",
 		"Plan: 0 to add, 1 to change, 0 to destroy.")
 	w.Must("apply", "-auto-approve")

@@ -168,7 +168,7 @@ func (h *host) machineOf(ctx context.Context, state, config *model, todo hosts.P
 	case anew && api.IsNotFound(err):
 		return hosts.MakeAnew(ctx, h.Site, id, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	case anew && err == nil:
-		return nil, fmt.Errorf("Ironic has a record of node %s again. Nothing was done. Plan again", ironic.NodeLabel(node))
+		return nil, fmt.Errorf("node %s has a record in Ironic again. Nothing was done. Plan again", ironic.NodeLabel(node))
 	case err != nil:
 		return nil, err
 	}

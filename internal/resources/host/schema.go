@@ -58,15 +58,15 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"cleanings": schema.Int64Attribute{
 				Computed: true,
 				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for " +
-					"this host: a cleaning, an inspection, a machine that was `replaced`, or a change of `bios_settings`, `raid`, `firmware`, `boot_mode` or " +
-					"`secure_boot`. **The plan raises it already**, by one, so that it names each such machine; `(known after apply)` " +
-					"if a deciding value is not known yet. What a new host says in its own words does not count. See [Protect " +
-					"machines](../guides/protect-machines.md#what-a-plan-shows).",
+					"this host: a cleaning, an inspection, a machine that was `replaced`, or a change of `bios_settings`, `raid`, " +
+					"`firmware`, `boot_mode` or `secure_boot`. **The plan raises it already**, by one, so that it names each such " +
+					"machine; `(known after apply)` if a deciding value is not known yet. What a new host says in its own words does not " +
+					"count. See [Protect machines](../guides/protect-machines.md#what-a-plan-shows).",
 			},
 			"restores": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "How often a plan has announced that the record of the idle host is made anew, because Ironic has lost " +
-					"it. Not set: never. See [Ironic has lost its records](../guides/lost-records.md).",
+				MarkdownDescription: "How often a plan has announced that the record of the idle host is made anew, because Ironic has " +
+					"lost it. Not set: never. See [Ironic has lost its records](../guides/lost-records.md).",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true,

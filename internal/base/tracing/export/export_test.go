@@ -114,8 +114,11 @@ func TestStart_tellsOfWrongSettings(t *testing.T) {
 			`traces: OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`,
 		},
 		{
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318/" +
-				secret},
+			map[string]string{
+				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318",
+				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318/" +
+					secret,
+			},
 			`traces: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`,
 		},
 		{

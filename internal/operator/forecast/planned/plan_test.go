@@ -163,7 +163,8 @@ func TestRead_whatChangesDo(t *testing.T) {
 			"restart [[restart]] turn restart http://a c",
 		},
 		{
-			"a rebuild that may be", change("metal_deployment.d", `"update"`, deployment, deployment, `{"rebuilds": true, "restarts": true}`),
+			"a rebuild that may be", change("metal_deployment.d", `"update"`, deployment, deployment,
+				`{"rebuilds": true, "restarts": true}`),
 			"rebuild [[deploy]] may be turn rebuild http://a c",
 		},
 		{"power of a deployment", change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "off", "rollout"`),

@@ -87,7 +87,8 @@ func TestProposed_mergesStateAndConfigurationAsCore(t *testing.T) {
 			`{name = "a", tags = {x = "3"}}`,
 		},
 		{
-			"in a nested object computed values stay", `{name = "a", root = {size = 1, path = "/dev/sda"}}`, `{name = "a", root = {size = 2}}`,
+			"in a nested object computed values stay", `{name = "a", root = {size = 1, path = "/dev/sda"}}`,
+			`{name = "a", root = {size = 2}}`,
 			`{name = "a", root = {size = 2, path = "/dev/sda"}}`,
 		},
 		{
@@ -121,7 +122,8 @@ func TestIncompatible_findsWhatCoreRejectsAfterAnApply(t *testing.T) {
 			`{name = "a", id = "7", disks = {x = {size = 1}}}`, "",
 		},
 		{
-			"also below", `{name = "a", disks = {x = {size = 1, path = unknown}}}`, `{name = "a", disks = {x = {size = 1, path = "/dev/x"}}}`,
+			"also below", `{name = "a", disks = {x = {size = 1, path = unknown}}}`,
+			`{name = "a", disks = {x = {size = 1, path = "/dev/x"}}}`,
 			"",
 		},
 		{"another value", `{name = "a"}`, `{name = "b"}`, `.name: planned "a", now "b"`},
