@@ -114,9 +114,10 @@ func (e Ending) rescue() RescueValue {
 }
 
 // footprint returns what becomes of the footprint. A machine that was adopted keeps what it runs, and so the next refresh must not show
-// that as a change by others. A killed run may have deployed the content without storing the footprint: a check makes up for that.
+// that as a change by others. A killed run may have deployed the content without storing the footprint: a check makes up for that. A boot
+// with another live ISO changes the footprint, though live_iso is no content.
 func (e Ending) footprint() FootprintChange {
-	switch checked := e.Runs && Has(e.Steps, DoCheck); {
+	switch checked := e.Runs && (Has(e.Steps, DoCheck) || Has(e.Steps, DoBoot)); {
 	case !e.arrived(), !e.NewContent && !checked:
 		return FootprintStays
 	case e.deployed() && e.Runs:

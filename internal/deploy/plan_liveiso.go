@@ -199,7 +199,7 @@ func (b *bootDecision) refuseUndeploy(in bootiso.Input) bool {
 	return true
 }
 
-// restartsWith plans that the machine is booted with a live ISO. An unclear restart forecasts no boot_status.
+// restartsWith plans that the machine is booted with a live ISO. boot_status says what the next refresh will say. An unclear restart forecasts no boot_status.
 func (b *bootDecision) restartsWith(in bootiso.Input, by change) {
 	status := b.answer.Apply
 	b.operate(Step{
@@ -208,7 +208,7 @@ func (b *bootDecision) restartsWith(in bootiso.Input, by change) {
 	})
 	f := &b.plan.Forecast
 	f.Restarts = raise(b.seen.Restarts, by)
-	if f.Boot = decide.Known(status); by == unclear {
+	if f.Boot = decide.Known(in.AfterBoot()); by == unclear {
 		f.Boot = decide.Unknown[bootiso.Status]()
 	}
 }
@@ -246,7 +246,7 @@ func (b *bootDecision) built(in bootiso.Input) {
 	case unknown && (b.seen.Sight.Boot.Rescued || b.seen.Sight.Boot.Barred != ""):
 		b.runsOn()
 	case unknown && (b.reconfigured() || len(b.changed()) > 0):
-		b.plan.Forecast.Boot = decide.Known(status)
+		b.plan.Forecast.Boot = decide.Known(in.AfterBoot())
 		b.warn(nil, "Live ISO is taken as booted",
 			fmt.Sprintf("There is no record of what node %s was booted with. The apply records the configuration, and does not touch the "+
 				"machine. Later images are compared with the recorded one. To boot the machine with this one, use terraform apply "+

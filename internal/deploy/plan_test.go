@@ -557,14 +557,14 @@ func TestDecide_triggerAdvice(t *testing.T) {
 	}
 }
 
-// boot_status shows what the live ISO of the configuration asks of the machine: action, stale, and what is obsolete.
+// boot_status shows what the live ISO of the configuration asks of the machine after the apply: action, stale, and what is obsolete.
 func TestDecide_bootStatus(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ wish, seen, want string }{
 		{"the same", "active", "none false []"},
 		{"host_content=h2", "active", "wait true [host.c]"},
 		{"live_iso=a2, shared_content=s2", "active", "none true [shared.c]"},
-		{"live_iso=a2, host_content=h2", "active", "restart true [host.c]"},
+		{"live_iso=a2, host_content=h2", "active", "none false []"},
 		{"live_iso=a2, host_content=h2", "no BMC", "manual true [host.c]"},
 		{"live_iso=a2", "waits for a restart by hand", "manual true [image]"},
 		{"live_iso=a2, host_content=h2", "in maintenance", "wait true [host.c]"},

@@ -53,6 +53,13 @@ func Decide(in Input) Answer {
 	return answer
 }
 
+// AfterBoot returns what Decide says now of the machine once it has booted what is wanted.
+func (in Input) AfterBoot() Status {
+	record := NewRecord(in.Want.Artifacts, in.Now, nil).Holding(in.Want.Artifacts, in.Machine.Wanted)
+	in.Machine.Booted, in.Machine.Wanted, in.Machine.Asked = &record, nil, false
+	return Decide(Input{Machine: in.Machine, Want: in.Want, Now: in.Now}).Now
+}
+
 // status applies the decision table, and then what can override it, to a machine with a record of its boot.
 func (in Input) status(facts Facts, obsolete []string) Status {
 	late := facts

@@ -125,18 +125,23 @@ output "data" { value = { for k in ["action", "obsolete", "stale"] : k => data.m
 			}
 		}
 	}
+	wantBothAfter := func(when, want string) { // the state says it without a refresh, too
+		t.Helper()
+		w.Must("apply", "-auto-approve")
+		if got := strings.Join(strings.Fields(w.Must("output", "-json", "resource")), ""); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: the state says %s before a refresh, want %s", when, got, want)
+		}
+		wantBoth(when, want)
+	}
 	wantBoth("after the first boot", `{"action":"none","obsolete":[],"stale":false}`)
 	own := func(version string) string { return fmt.Sprintf("host_content = { nmstate = %q }", version) }
 	w.Configure(config("a", own("1")))
-	w.Must("apply", "-auto-approve")
-	wantBoth("while it waits for another image", `{"action":"wait","obsolete":["host.nmstate"],"stale":true}`)
+	wantBothAfter("while it waits for another image", `{"action":"wait","obsolete":["host.nmstate"],"stale":true}`)
 	w.Configure(config("b", own("1")))
-	w.Must("apply", "-auto-approve")
-	wantBoth("after the restart", `{"action":"none","obsolete":[],"stale":false}`)
+	wantBothAfter("after the restart", `{"action":"none","obsolete":[],"stale":false}`)
 	s.Fake.Set(node, "driver_info", map[string]any{}) // Ironic cannot switch its power
 	w.Configure(config("c", own("2")))
-	w.Must("apply", "-auto-approve")
-	wantBoth("until a person restarts it", `{"action":"manual","obsolete":["host.nmstate"],"stale":true}`)
+	wantBothAfter("until a person restarts it", `{"action":"manual","obsolete":["host.nmstate"],"stale":true}`)
 	s.Fake.Set(node, "driver_info", bootsISOs()["driver_info"])
 	s.Fake.Set(node, "extra", map[string]any{})
 	wantBoth("without a record", `{"action":"none","obsolete":["unknown"],"stale":false}`)

@@ -89,8 +89,8 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "What the machine needs for the live ISO that the last apply wanted, or what that apply " +
-			"did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
+		Computed: true, MarkdownDescription: "What the machine needs for the live ISO that the last apply wanted. " +
+			"[`metal_boot_status`](../data-sources/boot_status.md) says the same.",
 		Attributes: map[string]schema.Attribute{
 			"stale": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with " +
 				"something outdated."},

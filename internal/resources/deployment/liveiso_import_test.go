@@ -35,7 +35,7 @@ func TestAccLiveISO_importOfForeignMachine(t *testing.T) {
 	if bootRecord(s, node) == nil {
 		t.Error("no baseline was recorded")
 	}
-	bootStatusIs(t, w, "none", false, "unknown")
+	bootStatusIs(t, w, "none", false)
 	acctest.NoChanges(t, w)
 	watch.wantStarts(t, s, map[string]int{node: 0})
 

@@ -56,7 +56,7 @@ func newImageForOne(t *testing.T, s *site.Site, w *acctest.Workspace, hosts []st
 	plan = time.Since(start)
 	acctest.Mention(t, output, "Plan: 0 to add, 1 to change, 0 to destroy.",
 		fmt.Sprintf("# metal_deployment.d[%d] will be updated in-place", index),
-		fmt.Sprintf("(and %d more similar warnings elsewhere)", len(hosts)-2), `~ action = "none" -> "restart"`)
+		fmt.Sprintf("(and %d more similar warnings elsewhere)", len(hosts)-2), `~ restarts`)
 	wantWarned(t, output, "Host runs an older live ISO", "Machine is restarted with a new live ISO")
 	if s.Fake != nil {
 		if n := len(s.Fake.Requests()); n > 10 {

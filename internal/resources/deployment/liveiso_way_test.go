@@ -33,6 +33,7 @@ func TestFakeLiveISO_ignoredContentStaysAtRestart(t *testing.T) {
 	if len(drives) != 1 || !strings.Contains(drives[0], `"one"`) || strings.Contains(drives[0], `"two"`) {
 		t.Errorf("deployed is %v, want the host name one", drives)
 	}
+	acctest.NoDrift(t, w)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

@@ -47,11 +47,13 @@ func (p *private) begun(node *ironic.Node) {
 func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error) {
 	p.Sight, p.Updated = deploy.SightOf(node), lost.Seen(p.Updated, node)
 	switch {
-	case failed == nil:
+	case failed == nil: // the node was just read
 		p.Runs = runs
+		return
 	case failure.IsInterrupted(failed) && !deploy.Begun(ironic.State(node.ProvisionState)):
 		p.Unbegun = true
 	}
+	p.Sight.Switched = "" // polls do not show it; the next refresh does
 }
 
 // noteFootprint notes the footprint of a machine after an update.
@@ -59,7 +61,9 @@ func (p *private) noteFootprint(ctx context.Context, m *machine.Machine, change 
 	switch change {
 	case deploy.FootprintStays:
 	case deploy.FootprintAsked:
-		p.Runs = footprint(ctx, m)
+		if p.Runs = footprint(ctx, m); p.Runs != (deploy.Footprint{}) { // it has read the node
+			p.Sight.Switched = deploy.SightOf(m.Node()).Switched
+		}
 	case deploy.FootprintKnown:
 		p.Runs = deploy.FootprintOf(m.Node())
 	case deploy.FootprintAbsent:
