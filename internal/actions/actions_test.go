@@ -434,6 +434,6 @@ func TestAccActions_changeNothingOnOtherCLIs(t *testing.T) {
 	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Host(s, 1))
 	defer acctest.Destroy(t, s, w)
-	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Warning:")
+	acctest.NeverMention(t, strings.ReplaceAll(w.Must("apply", "-auto-approve"), "Warning: New host is cleaned", ""), "Warning:")
 	acctest.NoChanges(t, w)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
-// A plan counts the cleaning of a new host, unless a killed run has brought it where it is to be.
+// A plan counts the cleaning of a new host, also if a killed run has brought it where it is to be: the apply plans again, maybe later.
 func TestDecide_countsTheCleaningOfANewHost(t *testing.T) {
 	t.Parallel()
 	known, no := decide.Known[string], decide.Known(false)
@@ -19,7 +19,7 @@ func TestDecide_countsTheCleaningOfANewHost(t *testing.T) {
 		"stays manageable":   {func(w *host.Wish, _ *host.Seen) { w.Target = known("manageable") }, decide.Known[int64](0)},
 		"is not cleaned":     {func(w *host.Wish, _ *host.Seen) { w.AutomatedClean = no }, decide.Known[int64](0)},
 		"may stay":           {func(w *host.Wish, _ *host.Seen) { w.Target = decide.Unknown[string]() }, decide.Unknown[int64]()},
-		"is there already":   {func(_ *host.Wish, s *host.Seen) { s.Settled = true }, decide.Known[int64](0)},
+		"is there already":   {func(_ *host.Wish, s *host.Seen) { s.Settled = true }, decide.Known[int64](1)},
 		"is out of reach":    {func(w *host.Wish, _ *host.Seen) { w.PowerManaged = no }, decide.Known[int64](0)},
 		"its BMC is unknown": {func(w *host.Wish, _ *host.Seen) { w.PowerManaged = decide.Unknown[bool]() }, decide.Known[int64](1)},
 	} {

@@ -304,12 +304,12 @@ func (p *plan) count() {
 	}
 }
 
-// cleaningsOfNew returns how often a new host is cleaned on the way to its target state.
+// cleaningsOfNew returns how often a new host is cleaned on the way to its target state, also if a killed run has had it cleaned by the time
+// of the apply.
 func (p *plan) cleaningsOfNew() decide.Value[int64] {
+	walk, walks := p.Find(DoWalk)
 	switch {
-	case p.seen.Begun: // by the time of the apply, the killed run may have had it cleaned
-		return decide.Unknown[int64]()
-	case !p.costs(DoWalk):
+	case !walks || walk.Goal != states.GoalAvailable || isFalse(p.AutomatedClean):
 		return decide.Known[int64](0)
 	case p.Target.Unknown || p.AutomatedClean.Unknown || p.Retired.Unknown:
 		return decide.Unknown[int64]()

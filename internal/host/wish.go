@@ -140,7 +140,6 @@ type Answers struct {
 	ProfileErr string        // why that is not known; "": it is
 	Runbooks   *Runbook      // the cleaning runbook of the wish; nil: not known
 	Neighbours *Neighbours   // nil: not known
-	Begun      bool          // a killed run has begun the new host
 	Settled    bool          // a killed run has begun the new host, whose node is where it is to be, or in use
 	Disks      []ironic.Disk // of the last inspection; nil: not known
 	Replaces   string        // label of the node in use of the host in state that a new host replaces; "": none

@@ -181,7 +181,7 @@ func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("what a forgotten machine runs was replaced:\n%s", output)
 	}
-	acctest.Mention(t, output, "it runs something that this resource did not deploy", "terraform import")
+	acctest.Mention(t, output, "something is deployed on it, and nothing was done", "create_before_destroy")
 	if acctest.InState(t, w, acctest.DeploymentAddress) != nil {
 		t.Errorf("in state is\n%s", w.State())
 	}
@@ -231,7 +231,7 @@ func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
 	if acctest.InState(t, w, acctest.AllocationAddress) == nil { // OpenTofu does not save it at once: the allocation tells of both
 		goesOn = "has also begun a deployment on node " + s.Name("n1")
 	}
-	acctest.Mention(t, output, "Interrupted creation is continued", goesOn, "it repeats nothing")
+	acctest.Mention(t, output, "Interrupted creation is continued", goesOn, "takes it over and finishes it")
 	if strings.Contains(output, "Destroying undeploys the machine") {
 		t.Errorf("the plan threatens a machine that the apply only waits for:\n%s", output)
 	}

@@ -16,18 +16,18 @@ var limits = []struct {
 }{
 	{"README.md", 900},
 	{"CONTRIBUTING.md", 1200},
-	{"docs/guides/troubleshooting", 3200},       // users search them for a title
+	{"docs/guides/troubleshooting", 3700},       // users search them for a title
 	{"docs/guides/how-this-is-tested.md", 1700}, // a row for each part
 	{"docs/guides/day-two.md", 1700},            // every operation on a machine that runs
 	{"docs/guides/large-applies.md", 1550},      // figures
 	{"docs/guides/watch.md", 2100},              // each sign of a machine, and the format of a record
 	{"docs/guides/observe.md", 1600},            // traces and metrics
 	{"docs/guides/", 1500},
-	{"docs/resources/host.md", 4500},       // it has twice the attributes of any other resource
+	{"docs/resources/host.md", 4900},       // it has twice the attributes of any other resource
 	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
 	{"docs/list-resources/", 600},
-	{"docs/index.md", 2700},
+	{"docs/index.md", 2800},
 }
 
 // limitOf is the largest number of words of a page; 0 means none.

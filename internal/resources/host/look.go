@@ -83,8 +83,8 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 		if h.announces(q.diags, q.plan.describe(), found) {
 			to.TakesOver = ironic.NodeLabel(found.Node)
 		}
-		to.Begun, to.Settled = found.By != nil, found.IsSettled()
-		return to.Begun || to.TakesOver+to.Replaces != ""
+		to.Settled = found.IsSettled()
+		return to.Settled || to.TakesOver+to.Replaces != ""
 	case hosts.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
 		return to.Profile+to.ProfileErr != ""
