@@ -199,7 +199,8 @@ func (b *bootDecision) refuseUndeploy(in bootiso.Input) bool {
 	return true
 }
 
-// restartsWith plans that the machine is booted with a live ISO. boot_status says what the next refresh will say. An unclear restart forecasts no boot_status.
+// restartsWith plans that the machine is booted with a live ISO. boot_status says what the next refresh will say. An unclear restart
+// forecasts no boot_status.
 func (b *bootDecision) restartsWith(in bootiso.Input, by change) {
 	status := b.answer.Apply
 	b.operate(Step{

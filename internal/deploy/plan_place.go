@@ -134,8 +134,8 @@ func (d *decision) refuseFreed() {
 		d.seen.Label))
 }
 
-// hostLeaves refuses to keep a deployment whose host the plan replaces. Without an allocation, which would reserve the node all the same, the
-// user may replace the deployment, too, which this plan of the resource cannot see.
+// hostLeaves refuses to keep a deployment whose host the plan replaces. Without an allocation, which would reserve the node all the same,
+// the user may replace the deployment, too, which this plan of the resource cannot see.
 func (d *decision) hostLeaves() {
 	detail := fmt.Sprintf("This plan replaces the metal_host of node %s, because it is tainted or named by -replace. Something is "+
 		"deployed on the node, and Ironic deletes no deployed node. To keep the machine, run terraform untaint for the host, or leave "+

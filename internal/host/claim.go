@@ -161,8 +161,8 @@ func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Foun
 	return over
 }
 
-// FormerInUse returns the node in use of a host in state whose name, BMC or MAC address a candidate needs, so that the candidate can only replace
-// that host; nil if there is none, or if Ironic does not answer.
+// FormerInUse returns the node in use of a host in state whose name, BMC or MAC address a candidate needs, so that the candidate can only
+// replace that host; nil if there is none, or if Ironic does not answer.
 func FormerInUse(ctx context.Context, site *machine.Site, who Candidate) *ironic.Node {
 	known := catalogOf(site)
 	l, err := known.get(ctx, 0, len(who.Bonds) > 0)

@@ -304,8 +304,8 @@ func (p *plan) count() {
 	}
 }
 
-// cleaningsOfNew returns how often a new host is cleaned on the way to its target state, also if a killed run has had it cleaned by the time
-// of the apply.
+// cleaningsOfNew returns how often a new host is cleaned on the way to its target state, also if a killed run has had it cleaned by the
+// time of the apply.
 func (p *plan) cleaningsOfNew() decide.Value[int64] {
 	walk, walks := p.Find(DoWalk)
 	switch {

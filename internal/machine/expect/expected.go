@@ -104,8 +104,8 @@ func (e *Expected) Host(ref string) bool {
 	return e.any(func(h ExpectedHost) bool { return h.Name == "" || h.Name == ref || h.ID == ref })
 }
 
-// HostsOf returns the hosts that this plan creates or changes and that may be the one with a name or UUID. An empty one is not known yet: it
-// may be any new host.
+// HostsOf returns the hosts that this plan creates or changes and that may be the one with a name or UUID. An empty one is not known yet:
+// it may be any new host.
 func HostsOf(site *machine.Site, ref string) (may []ExpectedHost) {
 	planned := ExpectedOf(site)
 	planned.mu.Lock()

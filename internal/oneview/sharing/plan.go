@@ -199,8 +199,8 @@ func (d *decision) change() {
 	}
 }
 
-// keepSpelling returns the present value if the planned one is a URI that means the same, or is not known yet, else the planned one. The plan
-// that Terraform makes during the apply compares what became known.
+// keepSpelling returns the present value if the planned one is a URI that means the same, or is not known yet, else the planned one. The
+// plan that Terraform makes during the apply compares what became known.
 func keepSpelling(planned, present decide.Value[string]) decide.Value[string] {
 	if present.Set && (planned.Unknown || planned.Set && oneview.SameURI(planned.V, present.V)) {
 		return present
@@ -340,8 +340,8 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, pool *Pool, w Wish, 
 	return "", nil
 }
 
-// askSameNode finds out whether a changed node_id, a name or UUID, names another node than the present one, and whether that is gone, or goes
-// with its host.
+// askSameNode finds out whether a changed node_id, a name or UUID, names another node than the present one, and whether that is gone, or
+// goes with its host.
 func (s *Seen) askSameNode(ctx context.Context, site *machine.Site, w Wish) error {
 	if !s.Was.Node.Set || site == nil {
 		s.Other, s.Gone = true, !s.Was.Node.Set

@@ -40,10 +40,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	if diags.HasError() {
-		return
-	}
-	if state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", diags) {
+	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", diags) {
 		return
 	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)

@@ -165,6 +165,6 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 
 // twinInState warns that the state has two deployments of a node.
 func twinInState(node *ironic.Node) decide.Notice {
-	return deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them "+
-		"out of the state with terraform state rm, and then out of the configuration.")
+	return deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of "+
+		"them out of the state with terraform state rm, and then out of the configuration.")
 }

@@ -44,11 +44,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if state != nil && h.Known() && hosts.HasTwin(h.Site, state.ID.ValueString()) {
-		framework.Show(&resp.Diagnostics, hosts.Twin(state.label()))
+	if resp.Diagnostics.HasError() || h.refusesTwin(state, &resp.Diagnostics) {
 		return
 	}
 	if state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), &resp.Diagnostics) {
@@ -95,6 +91,15 @@ func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Pl
 	expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
 	expected.Freed = decided.Forecast.Freed
 	expect.ExpectHost(h.Site, expected)
+}
+
+// refusesTwin refuses two hosts of one node.
+func (h *host) refusesTwin(state *model, diags *diag.Diagnostics) bool {
+	if state == nil || !h.Known() || !hosts.HasTwin(h.Site, state.ID.ValueString()) {
+		return false
+	}
+	framework.Show(diags, hosts.Twin(state.label()))
+	return true
 }
 
 // planSteps decides about the host, shows that, and plans the computed values. missing: Ironic has no node of it any more.

@@ -241,7 +241,7 @@ func TestFakeGuide_bondsModeIsTheSameInIronicAndInTheSystem(t *testing.T) {
 	for address, change := range w.Save() {
 		groups, _ := change.After["port_groups"].(map[string]any)
 		if group, _ := groups["bond0"].(map[string]any); strings.HasPrefix(address, "metal_host.") &&
-			(group["mode"] != "balance-xor" || change.After["cleanings"] != 0.0) {
+			(group["mode"] != "balance-xor" || change.After["cleanings"] != 1.0) {
 			t.Errorf("%s has the group %v, and %v cleanings", address, group, change.After["cleanings"])
 		}
 		if strings.HasPrefix(address, "metal_deployment.") && change.After["rebuilds"] != 1.0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -249,7 +250,13 @@ func TestFakeGuide_dayTwo(t *testing.T) {
 	w.Setenv("TF_VAR_hosts", hosts)
 	w.Setenv("TF_VAR_kernel", "6.12.9")
 	w.Setenv("TF_VAR_month", "2026-12")
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment is gone", "2 added, 0 changed, 0 destroyed")
+	acctest.Mention(t, acctest.Fails(t, w, []string{"plan"}), "Ironic has lost the record of a machine")
+	lost := filepath.Join(w.Dir, "lost.tf")
+	write(t, lost, `provider "metal" { lost_records = "recreate" }`)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "2 added, 0 changed, 0 destroyed")
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
 	if now := s.Must(http.MethodGet, "allocations/web", nil)["node_uuid"]; now == dead || now == nil {
 		t.Errorf("the allocation has node %v", now)
 	}

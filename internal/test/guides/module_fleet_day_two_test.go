@@ -81,7 +81,7 @@ func TestFakeModules_fleetServicesOneMachineAtATime(t *testing.T) {
 	inService := func(host string, args ...string) {
 		t.Helper()
 		wantChanges(t, w, map[string]string{host: "update"}, args...)
-		acctest.Mention(t, w.Must("show", "saved"), "cleanings", "0 -> 1")
+		acctest.Mention(t, w.Must("show", "saved"), "cleanings", "1 -> 2")
 		w.Must("apply", "saved")
 	}
 	replaceIn(t, w, "machines.csv", "01:81,r650,", "01:81,r650-smt,")

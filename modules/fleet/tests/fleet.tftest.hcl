@@ -45,8 +45,8 @@ run "a_machine_in_both_places_is_refused" {
   command = plan
 
   variables {
-    csv      = "name,bmc_address\nrack1-01,192.0.2.11\n"
-    machines = { rack1-01 = { bmc_address = "192.0.2.11" } }
+    csv      = "name,bmc_address\nrack9-01,192.0.2.91\n"
+    machines = { rack9-01 = { bmc_address = "192.0.2.91" } }
   }
 
   expect_failures = [var.machines]
@@ -56,43 +56,43 @@ run "a_machine_without_bmc_and_driver_is_refused" {
   command = plan
 
   variables {
-    machines = { rack1-01 = {} }
+    machines = { rack9-01 = {} }
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_bmc_without_a_password_is_refused" {
   command = plan
 
   variables {
-    machines     = { rack1-01 = { bmc_address = "ipmi://192.0.2.11" } }
+    machines     = { rack9-01 = { bmc_address = "ipmi://192.0.2.91" } }
     bmc_password = null
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_key_without_a_password_is_refused" {
   command = plan
 
   variables {
-    csv           = "name,bmc_address,bmc_password_key\nrack1-01,ipmi://192.0.2.11,rack1\nrack1-02,ipmi://192.0.2.12,rakc1\n"
+    csv           = "name,bmc_address,bmc_password_key\nrack9-01,ipmi://192.0.2.91,rack1\nrack9-02,ipmi://192.0.2.92,rakc1\n"
     bmc_password  = "that of other racks"
     bmc_passwords = { rack1 = "secret" }
   }
 
-  expect_failures = [metal_host.machine["rack1-02"]]
+  expect_failures = [metal_host.machine["rack9-02"]]
 }
 
 run "an_unknown_role_is_refused" {
   command = plan
 
   variables {
-    machines = { rack1-01 = { driver = "fake-hardware", role = "wbe" } }
+    machines = { rack9-01 = { driver = "fake-hardware", role = "wbe" } }
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "machines_of_a_role_change_in_turns" {
@@ -100,8 +100,8 @@ run "machines_of_a_role_change_in_turns" {
 
   variables {
     machines = {
-      rack1-01 = { driver = "fake-hardware", role = "db", address = "198.51.100.11" }
-      rack1-02 = { driver = "fake-hardware", role = "db", address = "2001:db8::12" }
+      rack9-01 = { driver = "fake-hardware", role = "db", address = "198.51.100.91" }
+      rack9-02 = { driver = "fake-hardware", role = "db", address = "2001:db8::12" }
     }
     roles = {
       db = {
@@ -118,7 +118,7 @@ run "machines_of_a_role_change_in_turns" {
   }
 
   assert {
-    condition     = metal_deployment.machine["rack1-01"].ready_check.tcp == "198.51.100.11:5432" && metal_deployment.machine["rack1-02"].ready_check.tcp == "[2001:db8::12]:5432"
+    condition     = metal_deployment.machine["rack9-01"].ready_check.tcp == "198.51.100.91:5432" && metal_deployment.machine["rack9-02"].ready_check.tcp == "[2001:db8::12]:5432"
     error_message = "A machine must be checked at its address and the port of its role."
   }
 
@@ -132,7 +132,7 @@ run "machines_of_a_kind_are_serviced_in_the_turns_of_their_role" {
   command = plan
 
   variables {
-    machines = { rack1-01 = { driver = "fake-hardware", hardware = "r650", role = "db" } }
+    machines = { rack9-01 = { driver = "fake-hardware", hardware = "r650", role = "db" } }
     hardware = {
       r650 = {
         bios_settings    = { ProcVirtualization = "Enabled" }
@@ -148,7 +148,7 @@ run "machines_of_a_kind_are_serviced_in_the_turns_of_their_role" {
   }
 
   assert {
-    condition     = metal_host.machine["rack1-01"].hardware_changes.rollout == metal_deployment.machine["rack1-01"].rollout && metal_host.machine["rack1-01"].hardware_changes.rollout.pause == "5m"
+    condition     = metal_host.machine["rack9-01"].hardware_changes.rollout == metal_deployment.machine["rack9-01"].rollout && metal_host.machine["rack9-01"].hardware_changes.rollout.pause == "5m"
     error_message = "The hosts of a kind must have its rollout."
   }
 }
@@ -157,18 +157,18 @@ run "a_ready_check_of_a_machine_without_address_is_refused" {
   command = plan
 
   variables {
-    machines = { rack1-01 = { driver = "fake-hardware", role = "db" } }
+    machines = { rack9-01 = { driver = "fake-hardware", role = "db" } }
     roles    = { db = { image = { url = "http://images.example.com/debian-12.qcow2" }, ready_check = { port = 22 } } }
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_machine_that_a_checked_group_may_get_needs_an_address" {
   command = plan
 
   variables {
-    csv = "name,driver,role,resource_class,target_state,maintenance,retired,traits,address\nempty,fake-hardware,,,,,,CUSTOM_SSD,\nreachable,fake-hardware,,,,,,CUSTOM_SSD,198.51.100.11\nother-class,fake-hardware,,gpu,,,,CUSTOM_SSD,\nnamed-role,fake-hardware,db,,,,,CUSTOM_SSD,\nunprepared,fake-hardware,,,manageable,,,CUSTOM_SSD,\nmaintained,fake-hardware,,,,TRUE,,CUSTOM_SSD,\nretired,fake-hardware,,,,,TRUE,CUSTOM_SSD,\nno-trait,fake-hardware,,,,,,,\nno-candidate,fake-hardware,,,,,,CUSTOM_SSD,\nexcluded,fake-hardware,,,,,,CUSTOM_SSD,\n"
+    csv = "name,driver,role,resource_class,target_state,maintenance,retired,traits,address\nempty,fake-hardware,,,,,,CUSTOM_SSD,\nreachable,fake-hardware,,,,,,CUSTOM_SSD,198.51.100.91\nother-class,fake-hardware,,gpu,,,,CUSTOM_SSD,\nnamed-role,fake-hardware,db,,,,,CUSTOM_SSD,\nunprepared,fake-hardware,,,manageable,,,CUSTOM_SSD,\nmaintained,fake-hardware,,,,TRUE,,CUSTOM_SSD,\nretired,fake-hardware,,,,,TRUE,CUSTOM_SSD,\nno-trait,fake-hardware,,,,,,,\nno-candidate,fake-hardware,,,,,,CUSTOM_SSD,\nexcluded,fake-hardware,,,,,,CUSTOM_SSD,\n"
     machines = {
       empty-in-map = { driver = "fake-hardware", traits = ["CUSTOM_SSD"], address = "" }
       null-in-map  = { driver = "fake-hardware", traits = ["CUSTOM_SSD"] }
@@ -196,7 +196,7 @@ run "a_group_without_a_check_needs_no_address" {
   command = plan
 
   variables {
-    machines = { rack1-01 = { driver = "fake-hardware" } }
+    machines = { rack9-01 = { driver = "fake-hardware" } }
     roles    = { web = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }, group = { size = 1, resource_class = "baremetal" } } }
   }
 }
@@ -205,7 +205,7 @@ run "a_machine_has_its_own_protection" {
   command = plan
 
   variables {
-    csv = "name,driver,role,protected\nrack1-01,fake-hardware,db,\nrack1-02,fake-hardware,db,FALSE\nrack1-03,fake-hardware,web,True\n"
+    csv = "name,driver,role,protected\nrack9-01,fake-hardware,db,\nrack9-02,fake-hardware,db,FALSE\nrack9-03,fake-hardware,web,True\n"
     roles = {
       db  = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }, protected = true }
       web = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" } }
@@ -213,12 +213,12 @@ run "a_machine_has_its_own_protection" {
   }
 
   assert {
-    condition     = metal_deployment.machine["rack1-01"].protected && !metal_deployment.machine["rack1-02"].protected
+    condition     = metal_deployment.machine["rack9-01"].protected && !metal_deployment.machine["rack9-02"].protected
     error_message = "An empty cell must mean the value of the role, and FALSE must end the protection of one machine."
   }
 
   assert {
-    condition     = metal_deployment.machine["rack1-03"].protected
+    condition     = metal_deployment.machine["rack9-03"].protected
     error_message = "TRUE must protect one machine."
   }
 }
@@ -227,17 +227,17 @@ run "protection_of_a_machine_without_a_role_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,protected\nrack1-01,fake-hardware,FALSE\n"
+    csv = "name,driver,protected\nrack9-01,fake-hardware,FALSE\n"
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_protection_that_is_no_truth_value_is_refused" {
   command = plan
 
   variables {
-    csv   = "name,driver,role,protected\nrack1-01,fake-hardware,db,yes\n"
+    csv   = "name,driver,role,protected\nrack9-01,fake-hardware,db,yes\n"
     roles = { db = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" } } }
   }
 
@@ -248,7 +248,7 @@ run "an_unknown_column_is_refused" {
   command = plan
 
   variables {
-    csv = "name,bcm_address\nrack1-01,192.0.2.11\n"
+    csv = "name,bcm_address\nrack9-01,192.0.2.91\n"
   }
 
   expect_failures = [var.machines]
@@ -258,7 +258,7 @@ run "a_column_twice_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,driver\nrack1-01,fake-hardware,fake-hardware\n"
+    csv = "name,driver,driver\nrack9-01,fake-hardware,fake-hardware\n"
   }
 
   expect_failures = [var.machines]
@@ -268,7 +268,7 @@ run "semicolons_are_refused" {
   command = plan
 
   variables {
-    csv = "name;bmc_address\nrack1-01;192.0.2.11\n"
+    csv = "name;bmc_address\nrack9-01;192.0.2.91\n"
   }
 
   expect_failures = [var.machines]
@@ -278,7 +278,7 @@ run "a_line_with_more_cells_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver\nrack1-01,fake-hardware,compute\n"
+    csv = "name,driver\nrack9-01,fake-hardware,compute\n"
   }
 
   expect_failures = [var.machines]
@@ -308,7 +308,7 @@ run "a_line_without_a_name_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver\nrack1-01,fake-hardware\n,fake-hardware\n"
+    csv = "name,driver\nrack9-01,fake-hardware\n,fake-hardware\n"
   }
 
   expect_failures = [var.machines]
@@ -318,7 +318,7 @@ run "two_lines_of_a_machine_are_refused" {
   command = plan
 
   variables {
-    csv = "name,driver\nrack1-01,fake-hardware\n rack1-01,fake-hardware\n"
+    csv = "name,driver\nrack9-01,fake-hardware\n rack9-01,fake-hardware\n"
   }
 
   expect_failures = [var.machines]
@@ -328,7 +328,7 @@ run "a_maintenance_that_is_no_truth_value_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,maintenance\nrack1-01,fake-hardware,yes\n"
+    csv = "name,driver,maintenance\nrack9-01,fake-hardware,yes\n"
   }
 
   expect_failures = [var.machines]
@@ -338,27 +338,27 @@ run "a_spreadsheet" {
   command = plan
 
   variables {
-    csv      = "\ufeff name , driver,maintenance,traits,macs,extra.rack,\r\n rack1-01 ,fake-hardware,TRUE,,\"52-54-00-0F-00-01, 52:54:00:0f:00:81\",rack1,\r\n\r\nrack1-02,fake-hardware,False,CUSTOM_GPU,,\u00a0,\r\n,,,,,,\r\n"
+    csv      = "\ufeff name , driver,maintenance,traits,macs,extra.rack,\r\n rack9-01 ,fake-hardware,TRUE,,\"52-54-00-0F-00-01, 52:54:00:0f:00:81\",rack1,\r\n\r\nrack9-02,fake-hardware,False,CUSTOM_GPU,,\u00a0,\r\n,,,,,,\r\n"
     defaults = { target_state = "manageable", extra = { rack = "none", site = "north" }, traits = ["CUSTOM_NVME"] }
   }
 
   assert {
-    condition     = keys(metal_host.machine) == ["rack1-01", "rack1-02"] && metal_host.machine["rack1-01"].maintenance && !metal_host.machine["rack1-02"].maintenance
+    condition     = keys(metal_host.machine) == ["rack9-01", "rack9-02"] && metal_host.machine["rack9-01"].maintenance && !metal_host.machine["rack9-02"].maintenance
     error_message = "White space, empty lines, a byte order mark, CRLF and the letter case of TRUE must not matter."
   }
 
   assert {
-    condition     = join(" ", keys(metal_host.machine["rack1-01"].ports)) == "52:54:00:0f:00:01 52:54:00:0f:00:81"
+    condition     = join(" ", keys(metal_host.machine["rack9-01"].ports)) == "52:54:00:0f:00:01 52:54:00:0f:00:81"
     error_message = "MAC addresses may be separated by spaces and commas, and may have hyphens."
   }
 
   assert {
-    condition     = metal_host.machine["rack1-01"].extra == { rack = "rack1", site = "north" } && metal_host.machine["rack1-02"].extra == { rack = "none", site = "north" }
+    condition     = metal_host.machine["rack9-01"].extra == { rack = "rack1", site = "north" } && metal_host.machine["rack9-02"].extra == { rack = "none", site = "north" }
     error_message = "Columns of extra must become extra, and empty cells the defaults."
   }
 
   assert {
-    condition     = metal_host.machine["rack1-01"].traits == toset(["CUSTOM_NVME"]) && metal_host.machine["rack1-02"].traits == toset(["CUSTOM_GPU"])
+    condition     = metal_host.machine["rack9-01"].traits == toset(["CUSTOM_NVME"]) && metal_host.machine["rack9-02"].traits == toset(["CUSTOM_GPU"])
     error_message = "An empty cell must mean the default."
   }
 }
@@ -368,8 +368,8 @@ run "kinds_of_machines" {
 
   variables {
     machines = {
-      rack1-01 = { driver = "fake-hardware", hardware = "bonded", macs = ["52:54:00:0f:00:01", "52:54:00:0f:00:02", "52:54:00:0f:00:03"] }
-      rack1-02 = { driver = "fake-hardware", macs = ["52:54:00:0f:00:04"] }
+      rack9-01 = { driver = "fake-hardware", hardware = "bonded", macs = ["52:54:00:0f:00:01", "52:54:00:0f:00:02", "52:54:00:0f:00:03"] }
+      rack9-02 = { driver = "fake-hardware", macs = ["52:54:00:0f:00:04"] }
     }
     hardware = {
       bonded = {
@@ -385,22 +385,22 @@ run "kinds_of_machines" {
   }
 
   assert {
-    condition     = join(" ", [for mac, port in metal_host.machine["rack1-01"].ports : mac if port.port_group == "bond0"]) == "52:54:00:0f:00:01 52:54:00:0f:00:03"
+    condition     = join(" ", [for mac, port in metal_host.machine["rack9-01"].ports : mac if port.port_group == "bond0"]) == "52:54:00:0f:00:01 52:54:00:0f:00:03"
     error_message = "The first and the third card must be in the bond."
   }
 
   assert {
-    condition     = metal_host.machine["rack1-01"].ports["52:54:00:0f:00:01"].pxe_enabled && !metal_host.machine["rack1-01"].ports["52:54:00:0f:00:03"].pxe_enabled
+    condition     = metal_host.machine["rack9-01"].ports["52:54:00:0f:00:01"].pxe_enabled && !metal_host.machine["rack9-01"].ports["52:54:00:0f:00:03"].pxe_enabled
     error_message = "Only the first card may boot."
   }
 
   assert {
-    condition     = metal_host.machine["rack1-01"].port_groups["bond0"].mode == "802.3ad" && metal_host.machine["rack1-01"].raid.volumes[0].root && metal_host.machine["rack1-01"].secure_boot
+    condition     = metal_host.machine["rack9-01"].port_groups["bond0"].mode == "802.3ad" && metal_host.machine["rack9-01"].raid.volumes[0].root && metal_host.machine["rack9-01"].secure_boot
     error_message = "A machine must have the settings of its kind."
   }
 
   assert {
-    condition     = metal_host.machine["rack1-01"].bios_settings["LogicalProc"] == "Disabled" && metal_host.machine["rack1-02"].bios_settings["LogicalProc"] == "Enabled"
+    condition     = metal_host.machine["rack9-01"].bios_settings["LogicalProc"] == "Disabled" && metal_host.machine["rack9-02"].bios_settings["LogicalProc"] == "Enabled"
     error_message = "A machine that names no kind must have the default one, and others their own."
   }
 }
@@ -409,22 +409,22 @@ run "an_unknown_kind_is_refused" {
   command = plan
 
   variables {
-    csv      = "name,driver,hardware\nrack1-01,fake-hardware,r560\n"
+    csv      = "name,driver,hardware\nrack9-01,fake-hardware,r560\n"
     hardware = { r650 = {} }
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "too_few_network_cards_are_refused" {
   command = plan
 
   variables {
-    csv      = "name,driver,hardware,macs\nrack1-01,fake-hardware,r650,52:54:00:0f:00:01\n"
+    csv      = "name,driver,hardware,macs\nrack9-01,fake-hardware,r650,52:54:00:0f:00:01\n"
     hardware = { r650 = { port_groups = { bond0 = { cards = [1, 2] } } } }
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_card_in_two_bonds_is_refused" {
@@ -451,42 +451,42 @@ run "a_mac_address_of_two_machines_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,macs\nrack1-01,fake-hardware,52:54:00:0f:00:01\nrack1-02,fake-hardware,52-54-00-0F-00-01\n"
+    csv = "name,driver,macs\nrack9-01,fake-hardware,52:54:00:0f:00:01\nrack9-02,fake-hardware,52-54-00-0F-00-01\n"
   }
 
-  expect_failures = [metal_host.machine["rack1-01"], metal_host.machine["rack1-02"]]
+  expect_failures = [metal_host.machine["rack9-01"], metal_host.machine["rack9-02"]]
 }
 
 run "a_mac_address_with_a_typing_error_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,macs\nrack1-01,fake-hardware,52:54:00:0f:00:1\n"
+    csv = "name,driver,macs\nrack9-01,fake-hardware,52:54:00:0f:00:1\n"
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_bmc_of_two_machines_is_refused" {
   command = plan
 
   variables {
-    machines     = { rack1-01 = { bmc_address = "ipmi://192.0.2.11" }, rack1-02 = { bmc_address = "IPMI://192.0.2.11/" } }
+    machines     = { rack9-01 = { bmc_address = "ipmi://192.0.2.91" }, rack9-02 = { bmc_address = "IPMI://192.0.2.91/" } }
     bmc_password = "secret"
   }
 
-  expect_failures = [metal_host.machine["rack1-01"], metal_host.machine["rack1-02"]]
+  expect_failures = [metal_host.machine["rack9-01"], metal_host.machine["rack9-02"]]
 }
 
 run "a_machine_cannot_name_a_role_with_a_group" {
   command = plan
 
   variables {
-    machines = { rack1-01 = { driver = "fake-hardware", role = "web" } }
+    machines = { rack9-01 = { driver = "fake-hardware", role = "web" } }
     roles    = { web = { group = { size = 1, resource_class = "baremetal" }, image = { url = "http://images.example.com/debian-12.qcow2" } } }
   }
 
-  expect_failures = [metal_host.machine["rack1-01"]]
+  expect_failures = [metal_host.machine["rack9-01"]]
 }
 
 run "a_quarantine_without_a_group_is_refused" {
