@@ -53,12 +53,13 @@ func (w *WithClient) KeepsLost(
 }
 
 // RefuseLost adds an error to a plan if this run has found that Ironic has lost the record of a resource, and reports that. A resource that
-// is to be created has no ID; its name tells it.
-func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, diags *diag.Diagnostics) bool {
+// is to be created has no ID; its name tells it. ends: the
+// plan destroys the resource.
+func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, ends bool, diags *diag.Diagnostics) bool {
 	if !w.Known() || w.Recreates() {
 		return false
 	}
-	refused, is := lost.Refusal(ctx, w.Site, kind, id, name)
+	refused, is := lost.Refusal(ctx, w.Site, kind, id, name, ends)
 	if is {
 		Show(diags, refused)
 	}

@@ -147,7 +147,8 @@ state=rescue reserved not-inspected    | replaced=machine:1                     
 state=active reserved hardware=bios not-inspected | replaced=machine:1            | write, replace: wipe, configure bios_settings: clean, walk to manageable  | Replaced machine is undeployed, Hardware change restarts the machine
 state=available target=available not-inspected | replaced=machine:1               | write, replace, walk to available: clean                                  | Cleaning erases data
 state=manageable replaced=machine:1 replacing=machine:1 | description              | write, replace, inspect again: restart, walk to manageable                | Inspection boots the machine
-state=available target=available replacing=machine:1,i1 not-inspected | replaced=machine:1 description | write, replace                                             |
+state=available target=available replaced=machine:1 replacing=machine:1,i1 | description | write                                                                            |
+state=active reserved replaced=machine:1 replacing=machine:1 | description            | write                                                                     |
 state=active reserved protected        | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared
 state=active reserved                  | replaced=machine:1 maintenance           |                                                                           | !Replaced machine cannot be prepared
 state=available reserved=allocation    | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared

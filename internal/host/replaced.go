@@ -39,9 +39,10 @@ func (r Replaced) Fingerprint() string {
 }
 
 // replaces returns what was replaced since the configuration was applied last; "" if nothing was. A new host, and one that was imported,
-// only records the value.
+// only records the value. A replacement that has failed is repeated only while the node is in use as it was then.
 func (p *plan) replaces() ReplacedPart {
-	again := p.seen.Replacing != nil && p.Replaced == decide.Known(p.seen.Replacing.Replaced)
+	failed := p.seen.Replacing
+	again := failed != nil && p.Replaced == decide.Known(failed.Replaced) && p.seen.Instance == failed.Instance
 	if !p.seen.Applied || !p.Replaced.Set || p.Replaced == p.seen.Replaced && !again {
 		return ""
 	}
@@ -86,13 +87,8 @@ func (p *plan) decideReplaced() (refused bool) {
 				"machine, which loses the data that the site's clean steps erase. Its deployment and its allocation end with that: the "+
 				"next plan reserves and deploys anew.", p.Label))
 	}
-	ended := false // a failed apply has ended the instance, and so cleaned the new machine
-	if failed := p.seen.Replacing; failed != nil && !p.seen.occupied() && p.seen.Instance == "" {
-		step.Instance = failed.Instance
-		ended = failed.Instance != ""
-	}
 	p.add(step)
-	if p.seen.State != stateEnroll && !ended {
+	if p.seen.State != stateEnroll {
 		p.seen.State, p.seen.Instance, p.seen.Allocated = nodes.Manageable, "", false
 	}
 	p.seen.OnMachine, p.seen.Compared, p.seen.Machine, p.seen.Coming = Hardware{}, nil, nil, false
@@ -117,8 +113,7 @@ func (w *Work) replace(ctx context.Context, step Step) error {
 	node := w.Node()
 	switch {
 	case !states.Deployed(node):
-		ended := step.Instance != "" && !states.Deployed(w.Was) // by an apply that has failed
-		if ended || !states.InPool(node) {
+		if !states.InPool(node) {
 			return nil
 		}
 		return w.reach(ctx, states.GoalManageable)

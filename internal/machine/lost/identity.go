@@ -112,14 +112,14 @@ func (v Verdict) sentence() string {
 }
 
 // Refusal returns the error of a plan about a resource that this run has found lost, unless it may be made anew.
-func Refusal(ctx context.Context, site *machine.Site, kind, id, name string) (refused decide.Notice, is bool) {
+func Refusal(ctx context.Context, site *machine.Site, kind, id, name string, ends bool) (refused decide.Notice, is bool) {
 	l := ledgerOf(site)
 	r, is := l.find(kind, id, name)
 	if !is {
 		return decide.Notice{}, false
 	}
 	verdict := l.judge(ctx, site, r.Site)
-	if !r.isRefused(verdict) {
+	if !r.isRefused(verdict) || ends && verdict == SameSite && r.Older.IsZero() { // the site is the right one, and has nothing to destroy
 		return decide.Notice{}, false
 	}
 	return l.refusal(r, site.Ironic.Address(), verdict), true

@@ -26,7 +26,7 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() || plan == nil && state == nil {
 		return
 	}
-	if state != nil && a.RefuseLost(ctx, kindAllocation, state.ID.ValueString(), "", &resp.Diagnostics) {
+	if state != nil && a.RefuseLost(ctx, kindAllocation, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
 	decided := a.decide(ctx, plan, state, req, resp)

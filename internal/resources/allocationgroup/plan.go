@@ -25,7 +25,7 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if resp.Diagnostics.HasError() || plan == nil && state == nil {
 		return
 	}
-	if state != nil && r.RefuseLost(ctx, kindGroup, state.ID.ValueString(), "", &resp.Diagnostics) {
+	if state != nil && r.RefuseLost(ctx, kindGroup, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
 	decided := r.decide(ctx, plan, state, framework.LoadPrivate[private](ctx, req.Private), &resp.Diagnostics)

@@ -28,7 +28,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		framework.RefuseUnread(diags, "the deployment of node "+state.ID.ValueString())
 		return
 	}
-	if state != nil && d.RefuseLost(ctx, kindDeployment, state.ID.ValueString(), "", diags) {
+	if state != nil && d.RefuseLost(ctx, kindDeployment, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), diags) {
 		return
 	}
 	kept, store := framework.KeepPrivate[private](ctx, resp.Private, diags)
@@ -40,7 +40,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", diags) {
+	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", false, diags) {
 		return
 	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)

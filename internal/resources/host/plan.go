@@ -31,7 +31,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if state != nil && h.RefuseLost(ctx, kindHost, state.ID.ValueString(), "", &resp.Diagnostics) {
+	if state != nil && h.RefuseLost(ctx, kindHost, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
 	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
@@ -47,7 +47,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() || h.refusesTwin(state, &resp.Diagnostics) {
 		return
 	}
-	if state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), &resp.Diagnostics) {
+	if state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), false, &resp.Diagnostics) {
 		return
 	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)

@@ -83,7 +83,9 @@ type sight struct {
 // the node is gone, api.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
 	return framework.Once(ctx, func() (sight, error) {
-		hosts.InState(h.Site, m.ID.ValueString())
+		if m.OnDestroy.ValueString() != destroyForget { // a deposed object that a later apply forgets has the node of its successor
+			hosts.InState(h.Site, m.ID.ValueString())
+		}
 		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
 		if err != nil {
 			return sight{}, err

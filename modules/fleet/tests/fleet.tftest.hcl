@@ -338,7 +338,7 @@ run "a_spreadsheet" {
   command = plan
 
   variables {
-    csv      = "\ufeff name , driver,maintenance,traits,macs,extra.rack,\r\n rack9-01 ,fake-hardware,TRUE,,\"52-54-00-0F-00-01, 52:54:00:0f:00:81\",rack1,\r\n\r\nrack9-02,fake-hardware,False,CUSTOM_GPU,,\u00a0,\r\n,,,,,,\r\n"
+    csv      = "\ufeff name , driver,maintenance,traits,macs,extra.rack,\r\n rack9-01 ,fake-hardware,TRUE,,\"52-54-00-9F-00-01, 52:54:00:9f:00:81\",rack1,\r\n\r\nrack9-02,fake-hardware,False,CUSTOM_GPU,,\u00a0,\r\n,,,,,,\r\n"
     defaults = { target_state = "manageable", extra = { rack = "none", site = "north" }, traits = ["CUSTOM_NVME"] }
   }
 
@@ -348,7 +348,7 @@ run "a_spreadsheet" {
   }
 
   assert {
-    condition     = join(" ", keys(metal_host.machine["rack9-01"].ports)) == "52:54:00:0f:00:01 52:54:00:0f:00:81"
+    condition     = join(" ", keys(metal_host.machine["rack9-01"].ports)) == "52:54:00:9f:00:01 52:54:00:9f:00:81"
     error_message = "MAC addresses may be separated by spaces and commas, and may have hyphens."
   }
 
@@ -368,8 +368,8 @@ run "kinds_of_machines" {
 
   variables {
     machines = {
-      rack9-01 = { driver = "fake-hardware", hardware = "bonded", macs = ["52:54:00:0f:00:01", "52:54:00:0f:00:02", "52:54:00:0f:00:03"] }
-      rack9-02 = { driver = "fake-hardware", macs = ["52:54:00:0f:00:04"] }
+      rack9-01 = { driver = "fake-hardware", hardware = "bonded", macs = ["52:54:00:9f:00:01", "52:54:00:9f:00:02", "52:54:00:9f:00:03"] }
+      rack9-02 = { driver = "fake-hardware", macs = ["52:54:00:9f:00:04"] }
     }
     hardware = {
       bonded = {
@@ -385,12 +385,12 @@ run "kinds_of_machines" {
   }
 
   assert {
-    condition     = join(" ", [for mac, port in metal_host.machine["rack9-01"].ports : mac if port.port_group == "bond0"]) == "52:54:00:0f:00:01 52:54:00:0f:00:03"
+    condition     = join(" ", [for mac, port in metal_host.machine["rack9-01"].ports : mac if port.port_group == "bond0"]) == "52:54:00:9f:00:01 52:54:00:9f:00:03"
     error_message = "The first and the third card must be in the bond."
   }
 
   assert {
-    condition     = metal_host.machine["rack9-01"].ports["52:54:00:0f:00:01"].pxe_enabled && !metal_host.machine["rack9-01"].ports["52:54:00:0f:00:03"].pxe_enabled
+    condition     = metal_host.machine["rack9-01"].ports["52:54:00:9f:00:01"].pxe_enabled && !metal_host.machine["rack9-01"].ports["52:54:00:9f:00:03"].pxe_enabled
     error_message = "Only the first card may boot."
   }
 
@@ -420,7 +420,7 @@ run "too_few_network_cards_are_refused" {
   command = plan
 
   variables {
-    csv      = "name,driver,hardware,macs\nrack9-01,fake-hardware,r650,52:54:00:0f:00:01\n"
+    csv      = "name,driver,hardware,macs\nrack9-01,fake-hardware,r650,52:54:00:9f:00:01\n"
     hardware = { r650 = { port_groups = { bond0 = { cards = [1, 2] } } } }
   }
 
@@ -451,7 +451,7 @@ run "a_mac_address_of_two_machines_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,macs\nrack9-01,fake-hardware,52:54:00:0f:00:01\nrack9-02,fake-hardware,52-54-00-0F-00-01\n"
+    csv = "name,driver,macs\nrack9-01,fake-hardware,52:54:00:9f:00:01\nrack9-02,fake-hardware,52-54-00-9F-00-01\n"
   }
 
   expect_failures = [metal_host.machine["rack9-01"], metal_host.machine["rack9-02"]]
@@ -461,7 +461,7 @@ run "a_mac_address_with_a_typing_error_is_refused" {
   command = plan
 
   variables {
-    csv = "name,driver,macs\nrack9-01,fake-hardware,52:54:00:0f:00:1\n"
+    csv = "name,driver,macs\nrack9-01,fake-hardware,52:54:00:9f:00:1\n"
   }
 
   expect_failures = [metal_host.machine["rack9-01"]]
