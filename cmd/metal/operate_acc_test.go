@@ -48,8 +48,10 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 	is("power_state", "power on")
 	wantExit(t, s, node, map[int][]string{cli.ExitUnconfirmed: {"power off NODE", "inspect NODE"}})
 	is("power_state", "power on")
-	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"power reboot NODE --soft --yes", "power off NODE --yes",
-		"inspect NODE --yes-erase NODE"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {
+		"power reboot NODE --soft --yes", "power off NODE --yes",
+		"inspect NODE --yes-erase NODE",
+	}})
 	is("provision_state", "available")
 	wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {"clean NODE --steps deploy.erase_devices", "abort NODE"}})
 	if service := "service NODE --steps bios.factory_reset --yes-erase NODE"; s.Newest() < 87 {
