@@ -101,7 +101,7 @@ func (i *identity) judge(ctx context.Context, site *machine.Site, noted string) 
 func (v Verdict) sentence() string {
 	switch v {
 	case SameSite:
-		return "It is the Ironic that the state knows, so somebody deleted them or restored an older backup."
+		return "It is the Ironic that the state knows, so another client deleted them, or restored an older backup."
 	case OtherSite:
 		return "It has another identity than the one that the state knows: it is another site, or its database is a new one."
 	case NoSite:
