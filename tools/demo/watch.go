@@ -112,12 +112,15 @@ func (i *ironic) states(ctx context.Context) (map[string]string, error) {
 func (i *ironic) left(ctx context.Context) ([]string, error) {
 	var left []string
 	for _, kind := range []string{"nodes", "ports", "allocations", "chassis"} {
-		list := map[string]json.RawMessage{}
+		list := map[string][]map[string]any{}
 		if err := i.get(ctx, "/v1/"+kind, &list); err != nil {
 			return nil, err
 		}
-		if text := string(list[kind]); text != "[]" {
-			left = append(left, kind+" "+text)
+		for _, record := range list[kind] {
+			if about, _ := record["description"].(string); strings.Contains(about, "identity of this Ironic") {
+				continue // it stays for the states that know the site
+			}
+			left = append(left, fmt.Sprint(kind, " ", record))
 		}
 	}
 	return left, nil

@@ -10,9 +10,9 @@ import (
 
 // A machine that was replaced is undeployed by the first apply, which says so, and deployed by the second one. A mainboard that was replaced
 // changes addresses alone.
-func TestAccHost_replacedMachineIsDeployedAnewInTwoApplies(t *testing.T) {
+func TestFakeHost_replacedMachineIsDeployedAnewInTwoApplies(t *testing.T) {
 	t.Parallel()
-	s := site.Start(t, nil)
+	s := site.StartFake(t, nil)
 	config := func(unit int, replaced string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"),
 			fmt.Sprintf(
