@@ -40,9 +40,10 @@ func (w *WithClient) KeepsLost(
 			record.What()))
 		return false
 	}
-	what := "Ironic's record of %s is older than one that Terraform has seen"
-	if record.Older.IsZero() {
-		diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Missing = true })...)
+	what := "Ironic's record of %s is not the one that Terraform has seen: it is older, or was made anew"
+	if !record.Other {
+		idle := lost.MayBeMadeAnew(ctx, w.Site, record)
+		diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Missing, s.Idle = true, idle })...)
 		what = "Ironic has no record of %s"
 		if project := w.Site.Ironic.Project(); project != "" {
 			what += ", or does not show it to project " + project
@@ -53,8 +54,7 @@ func (w *WithClient) KeepsLost(
 }
 
 // RefuseLost adds an error to a plan if this run has found that Ironic has lost the record of a resource, and reports that. A resource that
-// is to be created has no ID; its name tells it. ends: the
-// plan destroys the resource.
+// is to be created has no ID; its name tells it. ends: the plan destroys the resource.
 func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, ends bool, diags *diag.Diagnostics) bool {
 	if !w.Known() || w.Recreates() {
 		return false
@@ -72,7 +72,8 @@ func (w *WithClient) MakesAnew(kind, id, name string) bool {
 	return w.Recreates() && w.Site != nil && lost.Has(w.Site, kind, id, name)
 }
 
-// IsMissing reports whether the last read of a resource has found no record of it.
+// IsMissing reports whether the last read of a resource has found no record of it, and that its machine was idle: it may be made anew. A
+// plan with -refresh=false goes by that, too.
 func IsMissing(ctx context.Context, private GettablePrivate) bool {
-	return load[serverNotes](ctx, private, serverKey).Missing
+	return load[serverNotes](ctx, private, serverKey).Idle
 }

@@ -126,8 +126,9 @@ type serverNotes struct {
 	Rights *api.Rights `json:"rights,omitzero"`
 	// Site is the identity of the site in which the resource is: see NoteSite.
 	Site string `json:"site,omitzero"`
-	// Missing says that the last read has found no record of the resource: see KeepLost.
+	// Missing says that the last read has found no record of the resource: see KeepsLost. Idle says that its machine was idle, too.
 	Missing bool `json:"missing,omitzero"`
+	Idle    bool `json:"idle,omitzero"`
 }
 
 // PlanSteps stores the steps that a plan has decided in planned private state, for Update: it executes them, and decides nothing. Terraform
@@ -201,13 +202,17 @@ type Private []byte
 // WithoutNotes returns the private state without the notes of NothingToDecide and of the configuration that was applied last, for an
 // operation that changes the resource.
 func (p Private) WithoutNotes() Private {
-	return p.edit(func(s *serverNotes) { s.Unchanged, s.Conditions, s.Applied, s.Missing = false, nil, "", false })
+	return p.edit(func(s *serverNotes) {
+		s.Unchanged, s.Conditions, s.Applied, s.Missing, s.Idle = false, nil, "", false, false
+	})
 }
 
 // WithoutUnchanged returns the private state without the note of NothingToDecide and the steps of a plan, for a Read, and after an apply
 // that fails.
 func (p Private) WithoutUnchanged() Private {
-	return p.edit(func(s *serverNotes) { s.Unchanged, s.Conditions, s.Steps, s.Missing = false, nil, nil, false })
+	return p.edit(func(s *serverNotes) {
+		s.Unchanged, s.Conditions, s.Steps, s.Missing, s.Idle = false, nil, nil, false, false
+	})
 }
 
 // WithConditions returns the private state after a Read, Create or Update. It removes the steps of the plan, and adds the conditions to the

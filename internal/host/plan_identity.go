@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
@@ -56,8 +54,8 @@ func (p *plan) guardIdentity() {
 }
 
 // handsOver returns why a host must not get an identity; nil if it may. A node in use never gets what another node has now, and no other
-// node gets what it has. own is the node that the host has now; nil for a new one. replaced: people
-// have replaced the machine, or its mainboard.
+// node gets what it has. own is the node that the host has now; nil for a new one.
+// replaced: people have replaced the machine, or its mainboard.
 func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour, replaced bool) (worst *Taken) {
 	var before identity.Identity
 	var owner *ironic.Node
@@ -75,15 +73,15 @@ func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour, replaced
 			}
 		}
 	}
-	if worst == nil && used != "" && !replaced && isReplaced(gets, before) {
+	if worst == nil && used != "" && !replaced && isAnother(gets, before) {
 		worst = &Taken{What: identity.BMC, Value: gets.BMC.String(), Node: owner, For: owner, InUse: true}
 	}
 	return worst
 }
 
-// isReplaced reports whether a change of what names a machine says that it is another machine. It is the only place which decides that: a
+// isAnother reports whether a change of what names a machine says that it is another machine. It is the only place which decides that: a
 // new BMC address alone is a renumbering, and new MAC addresses alone are a new network card.
-func isReplaced(gets, before identity.Identity) bool {
+func isAnother(gets, before identity.Identity) bool {
 	return gets.MovesBMC(before) && gets.AddsAddress(before)
 }
 
@@ -92,29 +90,13 @@ func harm(what identity.Kind) int {
 	return map[identity.Kind]int{identity.BMC: 3, identity.Address: 2, identity.Bond: 1, identity.Name: 0}[what]
 }
 
-// UseOf says how the machine of a node is in use, such as "deployed"; "" if it is free. A discovery reserves a node for a moment to name
-// it, which is no use.
+// UseOf is states.UseOf of a node. A discovery reserves a node for a moment to name it, which is no use.
 func UseOf(n *ironic.Node) string {
-	state := ironic.State(n.ProvisionState)
-	switch {
-	case state == nodes.Active:
-		return "deployed"
-	case states.BeingDeployed(state):
-		return "being deployed"
-	case states.Has(state, states.Rescue):
-		return "in rescue"
-	case states.Has(state, states.Service):
-		return "in service"
-	case state == nodes.Adopting, state == nodes.AdoptFail:
-		return "being adopted"
-	case states.IsOccupied(n):
-		return "in state " + n.ProvisionState
-	case n.InstanceUUID != "" && !found.IsClaim(n.InstanceUUID, n.UUID):
-		return "reserved"
-	case n.Protected:
-		return "protected"
+	if found.IsClaim(n.InstanceUUID, n.UUID) {
+		free := *n
+		free.InstanceUUID, n = "", &free
 	}
-	return ""
+	return states.UseOf(n)
 }
 
 // factInUse says how a machine in use would change hands.

@@ -23,7 +23,7 @@ var identityRecord = ironic.UUID5("2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21", "ident
 
 // identity is that of a site, asked for once in a run.
 type identity struct {
-	asking chan struct{} // holds a value while somebody asks
+	asking chan struct{} // holds a value while a caller asks
 	known  bool
 	id     string // "": none, or it is not visible
 	hidden bool   // the user may not see it
@@ -119,8 +119,13 @@ func Refusal(ctx context.Context, site *machine.Site, kind, id, name string, end
 		return decide.Notice{}, false
 	}
 	verdict := l.judge(ctx, site, r.Site)
-	if !r.isRefused(verdict) || ends && verdict == SameSite && r.Older.IsZero() { // the site is the right one, and has nothing to destroy
+	if !r.isRefused(verdict) || ends && verdict == SameSite && !r.Other { // the site is the right one, and has nothing to destroy
 		return decide.Notice{}, false
 	}
 	return l.refusal(r, site.Ironic.Address(), verdict), true
+}
+
+// MayBeMadeAnew reports whether the machine of a lost record was idle, in the site that the state knows.
+func MayBeMadeAnew(ctx context.Context, site *machine.Site, r Record) bool {
+	return !r.isRefused(ledgerOf(site).judge(ctx, site, r.Site))
 }

@@ -1,4 +1,4 @@
-// Package lost says what becomes of what Terraform has in state if Ironic has no record of it, or one that is older than Terraform has
+// Package lost says what becomes of what Terraform has in state if Ironic has no record of it, or another one than Terraform has
 // seen. A machine outlives its record: what runs on it goes on, and nothing may be done to it because its record is missing.
 package lost
 
@@ -12,12 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -32,31 +31,32 @@ const (
 
 // Record is what Terraform has of a record that Ironic lost.
 type Record struct {
-	Kind, ID string    // of the resource
-	Machine  string    // name of the machine
-	State    string    // of the machine when Terraform last saw it
-	Use      string    // how it was in use then; "": it was idle
-	Older    time.Time // of a record that is older than Terraform has seen: its time; zero: there is no record
-	Site     string    // identity of the site that the state notes; "": none
+	Kind, ID string // of the resource
+	Machine  string // name of the machine
+	State    string // of the machine when Terraform last saw it
+	Use      string // how it was in use then; "": it was idle
+	Other    bool   // there is a record, which is not the one that Terraform has seen
+	Site     string // identity of the site that the state notes; "": none
 }
 
-// UseOf says how a node is in use; "" if it is not.
-func UseOf(n *ironic.Node) string {
-	switch state := ironic.State(n.ProvisionState); {
-	case states.IsOccupied(n), state == nodes.Adopting, state == nodes.AdoptFail:
-		return n.ProvisionState
-	case n.InstanceUUID != "":
-		return "reserved"
-	case n.Protected:
-		return "protected"
+// Of returns a record of a node as Terraform has seen that.
+func (r Record) Of(node *ironic.Node) Record {
+	r.State, r.Use = node.ProvisionState, states.UseOf(node)
+	return r
+}
+
+// IsOther reports whether Ironic's record of a node is not the one that Terraform has seen: it is older, as in a backup, or was made after
+// that. seen is what Seen has returned then, by the clocks of Ironic. Where Terraform has seen no time, a record is no other.
+func IsOther(seen time.Time, n *ironic.Node) bool {
+	return !seen.IsZero() && (changed(n).Before(seen.Add(-notes.ClockSlack)) || n.CreatedAt.After(seen.Add(notes.ClockSlack)))
+}
+
+// changed returns when the provision state of a node has changed last, or else when the node was created.
+func changed(n *ironic.Node) time.Time {
+	if n.ProvisionUpdatedAt.IsZero() {
+		return n.CreatedAt
 	}
-	return ""
-}
-
-// IsOlder reports whether Ironic's record of a node is older than one that Terraform has seen: seen is when its provision state had changed
-// last then, by the same clock of Ironic. A record that was never seen is not older.
-func IsOlder(seen time.Time, n *ironic.Node) bool {
-	return !seen.IsZero() && n.ProvisionUpdatedAt.Before(seen)
+	return n.ProvisionUpdatedAt
 }
 
 // Sight is what Ironic has of a node now, and when the provision state of the node that Terraform has seen last had changed.
@@ -66,40 +66,35 @@ type Sight struct {
 	Seen time.Time
 }
 
-// Finds reports whether Ironic has lost a record, and notes in it whether there is an older one. A list may lag behind, so it asks for the
-// node itself before it calls a record old.
+// Finds reports whether Ironic has lost a record, and notes in it whether there is another one. A list may lag behind, so it asks for the
+// node itself before it says so.
 func Finds(ctx context.Context, site *machine.Site, now Sight, r *Record) bool {
-	if now.Err == nil && IsOlder(now.Seen, now.Node) {
-		if now.Node, now.Err = site.Ironic.Node(ctx, now.Node.UUID); now.Err == nil && IsOlder(now.Seen, now.Node) {
-			r.Older = now.Node.ProvisionUpdatedAt
-			if r.Older.IsZero() {
-				r.Older = now.Node.CreatedAt
-			}
-			return true
-		}
+	if now.Err == nil && IsOther(now.Seen, now.Node) {
+		now.Node, now.Err = site.Ironic.Node(ctx, now.Node.UUID)
+		r.Other = now.Err == nil && IsOther(now.Seen, now.Node)
 	}
-	return api.IsNotFound(now.Err)
+	return r.Other || api.IsNotFound(now.Err)
 }
 
-// Seen returns what Terraform notes of a node for IsOlder: the time of its last change; before where Ironic does not say it.
+// Seen returns what Terraform notes of a node for IsOther: the time of its last change; before where Ironic does not say it.
 func Seen(before time.Time, n *ironic.Node) time.Time {
-	if n.ProvisionUpdatedAt.IsZero() {
-		return before
+	if at := changed(n); !n.ProvisionUpdatedAt.IsZero() || at.After(before) {
+		return at
 	}
-	return n.ProvisionUpdatedAt
+	return before
 }
 
 // isRefused reports whether a plan must not go on with a record. An idle host is made anew only in the site that Terraform knows: another
 // one has machines of its own, and a database that lost everything cannot say what was done to the machine since.
 func (r Record) isRefused(site Verdict) bool {
-	return r.Use != "" || !r.Older.IsZero() || site != SameSite
+	return r.Use != "" || r.Other || site != SameSite
 }
 
 // What names the machine of a record, and what Terraform knows of it.
 func (r Record) What() string {
 	what := cmp.Or(r.Use, r.State)
-	if !r.Older.IsZero() {
-		what += "; the record is older"
+	if r.Other {
+		what += "; Ironic has another record"
 	}
 	return fmt.Sprintf("%s (%s)", r.Machine, what)
 }
@@ -170,8 +165,8 @@ func (l *ledger) refusal(r Record, endpoint string, site Verdict) decide.Notice 
 // explain says what is known of lost records, and what to do.
 func explain(all []Record, endpoint string, site Verdict) string {
 	state := "no record"
-	if slices.ContainsFunc(all, func(r Record) bool { return !r.Older.IsZero() }) {
-		state = "no record, or an older one than Terraform has seen,"
+	if slices.ContainsFunc(all, func(r Record) bool { return r.Other }) {
+		state = "no record, or another one than Terraform has seen,"
 	}
 	machines := make([]string, 0, len(all))
 	for _, r := range all {

@@ -9,38 +9,15 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-func TestUseOf(t *testing.T) {
-	t.Parallel()
-	for node, want := range map[*ironic.Node]string{
-		{ProvisionState: "active"}:                       "active",
-		{ProvisionState: "deploying"}:                    "deploying",
-		{ProvisionState: "wait call-back"}:               "wait call-back",
-		{ProvisionState: "deploy failed"}:                "deploy failed",
-		{ProvisionState: "rescue"}:                       "rescue",
-		{ProvisionState: "service failed"}:               "service failed",
-		{ProvisionState: "adopt failed"}:                 "adopt failed",
-		{ProvisionState: "available", InstanceUUID: "i"}: "reserved",
-		{ProvisionState: "manageable", Protected: true}:  "protected",
-		{ProvisionState: "available"}:                    "",
-		{ProvisionState: "cleaning"}:                     "",
-		{ProvisionState: "enroll", Maintenance: true}:    "",
-		{ProvisionState: "active", InstanceUUID: "i"}:    "active",
-	} {
-		if got := UseOf(node); got != want {
-			t.Errorf("%+v is used as %q, want %q", node, got, want)
-		}
-	}
-}
-
 // Only an idle host of the site that the state knows is made anew.
 func TestRecord_isRefused(t *testing.T) {
 	t.Parallel()
-	idle, used, older := Record{State: "available"}, Record{Use: "active"}, Record{State: "available", Older: time.Unix(1, 0)}
+	idle, used, other := Record{State: "available"}, Record{Use: "deployed"}, Record{State: "available", Other: true}
 	for _, site := range []Verdict{UnknownSite, SameSite, OtherSite, NoSite} {
 		for name, tt := range map[string]struct {
 			record  Record
 			refused bool
-		}{"idle": {idle, site != SameSite}, "in use": {used, true}, "older": {older, true}} {
+		}{"idle": {idle, site != SameSite}, "in use": {used, true}, "another": {other, true}} {
 			if got := tt.record.isRefused(site); got != tt.refused {
 				t.Errorf("%s, site %d: refused = %v", name, site, got)
 			}
@@ -48,20 +25,46 @@ func TestRecord_isRefused(t *testing.T) {
 	}
 }
 
-// Times of Ironic are compared with times of Ironic only. What was never seen is not older.
-func TestIsOlder(t *testing.T) {
+// Times of Ironic are compared with times of Ironic only, which may differ a little. What was never seen is no other.
+func TestIsOther(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return at.Add(-d) }
 	for name, tt := range map[string]struct {
-		seen, now time.Time
-		older     bool
+		seen, created, changed time.Time
+		other                  bool
 	}{
-		"never seen": {time.Time{}, at, false}, "the same": {at, at, false}, "newer": {at, at.Add(time.Second), false},
-		"older": {at, at.Add(-time.Second), true}, "made anew by another client": {at, time.Time{}, true},
+		"never seen":                     {time.Time{}, ago(time.Hour), at, false},
+		"the same":                       {at, ago(time.Hour), at, false},
+		"newer":                          {at, ago(time.Hour), at.Add(time.Hour), false},
+		"by another conductor's clock":   {at, ago(time.Hour), ago(2 * time.Second), false},
+		"of a backup":                    {at, ago(time.Hour), ago(time.Minute), true},
+		"of a backup, never changed":     {at, ago(time.Hour), time.Time{}, true},
+		"made anew":                      {at, at.Add(time.Minute), time.Time{}, true},
+		"made anew, and adopted":         {at, at.Add(time.Minute), at.Add(time.Hour), true},
+		"enrolled, and seen as that":     {at, at, time.Time{}, false},
+		"without times, to this project": {at, time.Time{}, at, false},
 	} {
-		if got := IsOlder(tt.seen, &ironic.Node{ProvisionUpdatedAt: tt.now}); got != tt.older {
-			t.Errorf("%s: older = %v", name, got)
+		if got := IsOther(tt.seen, &ironic.Node{CreatedAt: tt.created, ProvisionUpdatedAt: tt.changed}); got != tt.other {
+			t.Errorf("%s: other = %v", name, got)
 		}
+	}
+}
+
+// What is noted of a node makes the same node no other one, also where it was made anew or a poll has no times.
+func TestSeen_isOfTheSameRecord(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, n := range map[string]*ironic.Node{
+		"enrolled anew": {CreatedAt: at.Add(time.Hour)}, "changed": {CreatedAt: at, ProvisionUpdatedAt: at.Add(time.Hour)},
+		"restored by the user": {CreatedAt: at.Add(-time.Hour), ProvisionUpdatedAt: at.Add(-time.Minute)},
+	} {
+		if IsOther(Seen(at, n), n) {
+			t.Errorf("%s: another one", name)
+		}
+	}
+	if got := Seen(at, &ironic.Node{}); !got.Equal(at) {
+		t.Errorf("a poll without times: %s", got)
 	}
 }
 
@@ -70,7 +73,7 @@ func TestLedger_firstErrorSaysEverything(t *testing.T) {
 	t.Parallel()
 	l := &ledger{lost: map[[2]string]Record{}}
 	for i := range 25 {
-		r := Record{Kind: "metal_host", ID: fmt.Sprint(i), Machine: fmt.Sprintf("m-%02d", i), Use: "active"}
+		r := Record{Kind: "metal_host", ID: fmt.Sprint(i), Machine: fmt.Sprintf("m-%02d", i), Use: "deployed"}
 		l.lost[[2]string{r.Kind, r.ID}] = r
 	}
 	r, is := l.find("metal_host", "", "m-03")
@@ -80,7 +83,7 @@ func TestLedger_firstErrorSaysEverything(t *testing.T) {
 	first, next := l.refusal(r, "http://ironic.test", OtherSite), l.refusal(r, "http://ironic.test", OtherSite)
 	for _, text := range []string{
 		"http://ironic.test", "another site", "removed blocks", "terraform state rm", `lost_records = "recreate"`, "-refresh=false",
-		"m-00 (active)",
+		"m-00 (deployed)",
 		"and 5 more",
 	} {
 		if !strings.Contains(first.Detail, text) {
@@ -90,7 +93,7 @@ func TestLedger_firstErrorSaysEverything(t *testing.T) {
 	if before, _, _ := strings.Cut(first.Detail, "Found so far"); strings.Count(strings.TrimSpace(before), "\n\n") > 2 {
 		t.Errorf("too many paragraphs before the machines:\n%s", first.Detail)
 	}
-	if strings.Contains(next.Detail, "\n") || !strings.Contains(next.Detail, "m-03 (active)") || next.Summary != first.Summary {
+	if strings.Contains(next.Detail, "\n") || !strings.Contains(next.Detail, "m-03 (deployed)") || next.Summary != first.Summary {
 		t.Errorf("the next error is %+v", next)
 	}
 	if _, is := l.find("metal_deployment", "3", ""); is {

@@ -304,3 +304,27 @@ func Deployed(n *ironic.Node) bool {
 
 // Deletable reports whether Ironic deletes a node in its present state.
 func Deletable(n *ironic.Node) bool { return Has(ironic.State(n.ProvisionState), deletes) }
+
+// UseOf says how the machine of a node is in use, such as "deployed"; "" if it is free.
+func UseOf(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	switch {
+	case state == nodes.Active:
+		return "deployed"
+	case BeingDeployed(state):
+		return "being deployed"
+	case Has(state, Rescue):
+		return "in rescue"
+	case Has(state, Service):
+		return "in service"
+	case state == nodes.Adopting, state == nodes.AdoptFail:
+		return "being adopted"
+	case IsOccupied(n):
+		return "in state " + n.ProvisionState
+	case n.InstanceUUID != "":
+		return "reserved"
+	case n.Protected:
+		return "protected"
+	}
+	return ""
+}

@@ -223,10 +223,11 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 // lostRecord is the deployment as it is if Ironic has lost the record of its node.
 func (m *model) lostRecord() lost.Record {
 	node := &ironic.Node{ProvisionState: m.ProvisionState.ValueString(), InstanceUUID: m.InstanceID.ValueString()}
-	return lost.Record{
+	r := lost.Record{
 		Kind: kindDeployment, ID: m.ID.ValueString(), Machine: cmp.Or(m.NodeName.ValueString(), m.ID.ValueString()),
-		Use: cmp.Or(lost.UseOf(node), "deployed"),
-	}
+	}.Of(node)
+	r.Use = cmp.Or(r.Use, "deployed")
+	return r
 }
 
 const kindDeployment = "metal_deployment"

@@ -73,7 +73,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	kept.begun(node)
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
-	if imported || !framework.EqualModels(&was, &state) || lost.IsOlder(kept.Updated, node) {
+	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node) {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
 	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)

@@ -44,6 +44,36 @@ func TestAccHost_deletedOutsideIsMadeAnew(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// A host in enroll, whose node has no time of a change, is known again after it was made anew.
+func TestAccHost_deletedOutsideIsMadeAnewInEnroll(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("enroll")))
+	w.Must("apply", "-auto-approve")
+	s.Must(http.MethodDelete, "nodes/"+s.Name("h"), nil)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Lost record is made anew", "1 changed")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A host that was in use is not made anew by a plan that reads nothing, either.
+func TestFakeHost_lostInUseIsNotMadeAnewWithoutRefresh(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
+	w.Must("apply", "-auto-approve")
+	name := s.Name("h")
+	s.Fake.Set(name, "instance_uuid", "00000000-0000-4000-8000-000000000001")
+	s.Fake.Set(name, "provision_state", "active")
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	s.Must(http.MethodPut, "nodes/"+name+"/maintenance", map[string]any{})
+	s.Must(http.MethodDelete, "nodes/"+name, nil)
+	w.Must("apply", "-refresh-only", "-auto-approve")
+	acctest.Mention(t, w.Must("plan", "-refresh=false"), "No changes.")
+	acctest.Fails(t, w, []string{"plan"}, "Ironic has lost the record of a machine", name+" (deployed)")
+	w.Must("destroy", "-auto-approve", "-refresh=false")
+}
+
 func TestAccHost_deletedOutsideIsDestroyed(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

@@ -158,9 +158,7 @@ func (m *model) node() *ironic.Node {
 
 // lostRecord is the host as it is if Ironic has lost its record.
 func (m *model) lostRecord() lost.Record {
-	return lost.Record{
-		Kind: kindHost, ID: m.ID.ValueString(), Machine: m.label(), State: m.ProvisionState.ValueString(), Use: lost.UseOf(m.node()),
-	}
+	return lost.Record{Kind: kindHost, ID: m.ID.ValueString(), Machine: m.label()}.Of(m.node())
 }
 
 const kindHost = "metal_host"

@@ -61,7 +61,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		h.seeNew(ctx, node, kept, &resp.Diagnostics)
 	}
 	kept.see(node)
-	if imported || !framework.EqualModels(&was, &state) || lost.IsOlder(kept.Updated, node) {
+	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node) {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
 	kept.compare(state.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
@@ -127,7 +127,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	found, err := h.look(ctx, &m)
 	kept := framework.LoadPrivate[private](ctx, noted)
 	if err != nil || hosts.HasTwin(h.Site, m.ID.ValueString()) || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) ||
-		lost.IsOlder(kept.Updated, found.node) {
+		lost.IsOther(kept.Updated, found.node) {
 		return false
 	}
 	was := m

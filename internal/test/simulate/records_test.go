@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
@@ -14,12 +15,14 @@ var losses = map[string]func(t *testing.T, s *site, node string){
 	"the database is empty, or the endpoint is another site's": func(_ *testing.T, s *site, _ string) {
 		s.fake = &fakeironic.Server{StepTime: s.fake.StepTime}
 	},
-	"another client deletes the node": func(t *testing.T, s *site, node string) {
+	"another client deletes the node": deleteRecord,
+	"the node is made anew by another client": func(t *testing.T, s *site, node string) {
 		t.Helper()
-		s.fake.Set(node, "maintenance", true)
-		s.fake.Set(node, "protected", false)
-		if status, answer := s.call(t, http.MethodDelete, "nodes/"+node, nil); status != http.StatusNoContent {
-			t.Fatalf("the node cannot be deleted: %d %v", status, answer)
+		deleteRecord(t, s, node)
+		time.Sleep(time.Minute)
+		body := object{"uuid": node, "name": "a", "driver": "redfish", "resource_class": "baremetal"}
+		if status, answer := s.call(t, http.MethodPost, "nodes", body); status != http.StatusCreated {
+			t.Fatalf("the node cannot be made: %d %v", status, answer)
 		}
 	},
 	"the database is an older backup": func(_ *testing.T, s *site, node string) {
@@ -30,6 +33,16 @@ var losses = map[string]func(t *testing.T, s *site, node string){
 		}
 		s.fake.Set(node, "provision_updated_at", "1999-12-31T00:00:00+00:00") // after the state, which sets it
 	},
+}
+
+// deleteRecord deletes a node as another client does.
+func deleteRecord(t *testing.T, s *site, node string) {
+	t.Helper()
+	s.fake.Set(node, "maintenance", true)
+	s.fake.Set(node, "protected", false)
+	if status, answer := s.call(t, http.MethodDelete, "nodes/"+node, nil); status != http.StatusNoContent {
+		t.Fatalf("the node cannot be deleted: %d %v", status, answer)
+	}
 }
 
 // Whatever state a machine was in, no verb reaches it after Ironic has lost its record, and nothing leaves the state. The plans of an
