@@ -149,6 +149,7 @@ state=available target=available not-inspected | replaced=machine:1             
 state=manageable replaced=machine:1 replacing=machine:1 | description              | write, replace, inspect again: restart, walk to manageable                | Inspection boots the machine
 state=available target=available replaced=machine:1 replacing=machine:1,i1 | description | write                                                                            |
 state=active reserved replaced=machine:1 replacing=machine:1 | description            | write                                                                     |
+state=active reserved executed=machine:2 | replaced=machine:2 description               | write                                                                     |
 state=active reserved protected        | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared
 state=active reserved                  | replaced=machine:1 maintenance           |                                                                           | !Replaced machine cannot be prepared
 state=available reserved=allocation    | replaced=machine:1                       |                                                                           | !Replaced machine cannot be prepared

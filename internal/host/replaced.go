@@ -9,6 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -39,11 +40,12 @@ func (r Replaced) Fingerprint() string {
 }
 
 // replaces returns what was replaced since the configuration was applied last; "" if nothing was. A new host, and one that was imported,
-// only records the value. A replacement that has failed is repeated only while the node is in use as it was then.
+// only records the value, and what the
+// node says was done is not done again. A replacement that has failed is repeated only while the node is in use as it was then.
 func (p *plan) replaces() ReplacedPart {
 	failed := p.seen.Replacing
 	again := failed != nil && p.Replaced == decide.Known(failed.Replaced) && p.seen.Instance == failed.Instance
-	if !p.seen.Applied || !p.Replaced.Set || p.Replaced == p.seen.Replaced && !again {
+	if !p.seen.Applied || !p.Replaced.Set || p.Replaced.V.Fingerprint() == p.seen.Executed || p.Replaced == p.seen.Replaced && !again {
 		return ""
 	}
 	return p.Replaced.V.Part
@@ -104,12 +106,31 @@ func (w *Work) Replacing(failed error) *Replacing {
 	return &Replacing{Replaced: w.Wish.Replaced.V, Instance: step.Instance}
 }
 
+// ReplacedOn returns the fingerprint of the last replacement that was executed on a node; "" if none was.
+func ReplacedOn(n *ironic.Node) string {
+	text, _ := n.Extra[notes.KeyReplaced].(string)
+	return text
+}
+
 // replace ends what the node says runs on a machine that is not there any more, and takes a free node out of the pool, so that the new
 // machine is prepared as a new one is.
 func (w *Work) replace(ctx context.Context, step Step) error {
 	if err := w.Machine.Refresh(ctx); err != nil {
 		return err
 	}
+	if ReplacedOn(w.Node()) == w.Wish.Replaced.V.Fingerprint() { // by a run that this plan does not know
+		return nil
+	}
+	if err := w.endReplaced(ctx, step.Instance); err != nil {
+		return err
+	}
+	var patch ironic.Patch
+	patch.Set("/extra/"+notes.KeyReplaced, w.Wish.Replaced.V.Fingerprint())
+	return w.Machine.Patch(ctx, patch)
+}
+
+// endReplaced undeploys the instance that the plan has seen, or takes a free node out of the pool.
+func (w *Work) endReplaced(ctx context.Context, instance string) error {
 	node := w.Node()
 	switch {
 	case !states.Deployed(node):
@@ -117,10 +138,10 @@ func (w *Work) replace(ctx context.Context, step Step) error {
 			return nil
 		}
 		return w.reach(ctx, states.GoalManageable)
-	case node.InstanceUUID != step.Instance:
+	case node.InstanceUUID != instance:
 		return w.Machine.AsItIs()
 	case node.Protected:
 		return machine.RefusedFor(node, "it is protected. First set protected = false on its metal_deployment, and apply")
 	}
-	return w.Machine.Walk(ctx, states.GoalUndeployed, node.InstanceUUID, ironic.Order{}, w.Limit)
+	return w.Machine.Walk(ctx, states.GoalUndeployed, instance, ironic.Order{}, w.Limit)
 }

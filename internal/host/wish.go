@@ -117,6 +117,7 @@ type Notes struct {
 	Coming     bool       // Ironic is on the way to available already, cleaning included
 	Pending    string     // fingerprint of the triggers whose inspection has not succeeded yet; "": none
 	Protected  bool       // the node is protected
+	Executed   string     // fingerprint of the replacement that the node says was executed
 	Replacing  *Replacing // a replacement whose apply has failed; nil: none
 	Unverified bool       // the verification of credentials that arrived later has failed
 	OnMachine  Hardware   // the hardware settings that are known to be on the machine

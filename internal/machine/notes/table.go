@@ -44,6 +44,7 @@ var table = []struct {
 	{KeyFailures, nil},
 	{KeyInspection, nil},
 	{KeyMarker, nil},
+	{KeyReplaced, nil},
 	{ironic.KeyProbe, nil},
 }
 

@@ -57,6 +57,7 @@ type private struct {
 	Quarantine string      `json:"quarantine,omitzero"`         // why the node is in quarantine
 	Updated    time.Time   `json:"updated,omitzero"`            // see lost.Seen
 	Protected  bool        `json:"protected,omitzero"`          // the node is protected
+	Executed   string      `json:"executed,omitzero"`           // see host.ReplacedOn
 	// Replacing is the replacement of the machine whose apply has failed.
 	Replacing *hosts.Replacing `json:"replacing,omitzero"`
 	// Unverified says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
@@ -81,7 +82,7 @@ func (p private) notes() hosts.Notes {
 	return hosts.Notes{
 		Applied: p.Managed != nil, Retires: p.Managed.has("/retired"), Powers: p.Managed.below("/power_state"),
 		Inspected: p.Inspected, Pending: p.Pending, Coming: p.Coming, Quarantine: p.Quarantine, Unverified: p.Unverified,
-		Protected: p.Protected, Replacing: p.Replacing,
+		Protected: p.Protected, Executed: p.Executed, Replacing: p.Replacing,
 		OnMachine: p.OnMachine, Compared: p.Compared,
 	}
 }
@@ -106,7 +107,7 @@ func (p *private) applied(on hosts.Hardware) {
 func (p *private) see(node *ironic.Node) {
 	p.Inspected = p.Inspected || !machine.InspectedAt(node).IsZero()
 	p.Pending, p.Coming, p.Quarantine = hosts.PendingInspection(node), hosts.IsComing(node), quarantineOf(node)
-	p.Protected = node.Protected
+	p.Protected, p.Executed = node.Protected, hosts.ReplacedOn(node)
 }
 
 // hasSeen reports whether see would change nothing.
@@ -114,7 +115,7 @@ func (p private) hasSeen(node *ironic.Node) bool {
 	again := p
 	again.see(node)
 	return again.Inspected == p.Inspected && again.Pending == p.Pending && again.Coming == p.Coming && again.Quarantine == p.Quarantine &&
-		again.Protected == p.Protected
+		again.Protected == p.Protected && again.Executed == p.Executed
 }
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.

@@ -2,14 +2,16 @@ package host_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-// A machine that was replaced is undeployed by the first apply, which says so, and deployed by the second one. A mainboard that was replaced
-// changes addresses alone.
+// A machine that was replaced is undeployed by the first apply, which says so, and deployed by the second one. A mainboard that was
+// replaced changes addresses alone. An older state does not repeat it.
 func TestFakeHost_replacedMachineIsDeployedAnewInTwoApplies(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
@@ -35,6 +37,14 @@ resource "metal_deployment" "d" {
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 
+	state := func() string {
+		text, err := os.ReadFile(filepath.Join(w.Dir, "terraform.tfstate"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := state()
 	w.Configure(config(13, `replaced = { part = "machine", on = "2" }`))
 	wantCleanings(t, w, "1 -> 2")
 	acctest.Mention(t, w.Must("plan"), "Replaced machine is undeployed", "the next plan reserves and deploys anew",
@@ -43,4 +53,10 @@ resource "metal_deployment" "d" {
 	acctest.Mention(t, w.Must("plan"), "Plan: 1 to add, 0 to change, 0 to destroy.")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
+
+	now := state()
+	w.SetState(before) // of a backup
+	acctest.NeverMention(t, w.Must("plan"), "Replaced machine is undeployed")
+	wantCleanings(t, w, "1 -> 1")
+	w.SetState(now)
 }
