@@ -191,11 +191,13 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	patch := unprepare(node) // not empty if the node was prepared and never deployed
 	if node.AllocationUUID != "" && slices.Contains(InstanceMarkerOf(node).Keys, KeyTraits) {
 		a, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID)
-		if err != nil {
+		if err != nil && !api.IsNotFound(err) {
 			return "", err
 		}
-		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path == "/instance_info/"+KeyTraits })
-		patch.Set("/instance_info/"+KeyTraits, a.Traits) // as the allocation has set them
+		if err == nil {
+			patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path == "/instance_info/"+KeyTraits })
+			patch.Set("/instance_info/"+KeyTraits, a.Traits) // as the allocation has set them
+		}
 	}
 	// Without its instance UUID, Ironic deletes the allocation. Another run may have created a suspended one again, which polls do not
 	// show.
