@@ -12,8 +12,8 @@ func (s *session) said(kind string, config object) string {
 	return describe(resp.Diagnostics)
 }
 
-// A plan promises that an adoption touches nothing only if no host of the same run touches the machine before, also while nobody knows
-// which node that is.
+// A plan promises that an adoption touches nothing only if no host of the same run touches the machine before, also while the plan does
+// not know which node that is.
 func TestPlan_promisesNoAdoptionThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	const refused, promised = "Adopted machine would be cleaned", "nothing is written to its disks, and it is not restarted"

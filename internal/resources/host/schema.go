@@ -60,8 +60,9 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for " +
 					"this host: a cleaning, an inspection, a machine that was `replaced`, or a change of `bios_settings`, `raid`, " +
 					"`firmware`, `boot_mode` or `secure_boot`. **The plan raises it already**, by one, so that it names each such " +
-					"machine; `(known after apply)` if a deciding value is not known yet. What a new host says in its own words does not " +
-					"count. See [Protect machines](../guides/protect-machines.md#what-a-plan-shows).",
+					"machine; `(known after apply)` if a deciding value is not known yet. Of what a new host says in its own words, only " +
+					"the cleaning on the way to `available` counts. See [Protect " +
+					"machines](../guides/protect-machines.md#what-a-plan-shows).",
 			},
 			"restores": schema.Int64Attribute{
 				Computed: true,
