@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,15 @@ import (
 // A mistyped trait stays neither on a node that is released nor on one whose deployment is tried again without it.
 func TestUndeploy_takesAMistypedTraitAway(t *testing.T) {
 	t.Parallel()
-	for name, allocated := range map[string]bool{"own reservation": false, "allocation": true} {
+	for name, tt := range map[string]struct{ allocated, gone bool }{
+		"own reservation": {}, "allocation": {allocated: true}, "allocation that is gone by then": {allocated: true, gone: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake, id, instance := sitetest.Reserved(t, time.Minute)
 				client, allocation, want := sitetest.NewClient(fake), "", any(nil)
-				if allocated {
+				if tt.allocated {
 					spec := webAllocation()
 					fake = ironictest.Fleet(2)
 					client = sitetest.NewClient(fake)
@@ -36,6 +39,10 @@ func TestUndeploy_takesAMistypedTraitAway(t *testing.T) {
 				_, _, err := client.Deploy(t.Context(), id, wrong, sitetest.OnceIn4h(instance))
 				if err == nil || !strings.Contains(err.Error(), "Cannot specify instance traits that are not also set on the node") {
 					t.Fatalf("error = %v", err)
+				}
+				if tt.gone {
+					want, fake.Reject = nil, ironictest.Times(10, http.MethodGet, "/v1/allocations/"+allocation,
+						ironictest.Fault(http.StatusNotFound, "Allocation could not be found."))
 				}
 				if _, err := client.Undeploy(t.Context(), id, instance, allocation, time.Hour); err != nil {
 					t.Fatal(err)
