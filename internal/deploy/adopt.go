@@ -30,10 +30,9 @@ func checkAdoption(n *ironic.Node) error {
 	return machine.RefusedFor(n, states.ReasonNoAdopt.String())
 }
 
-// hosts returns the hosts that this plan creates or changes and that may be the one that is adopted. An allocation reserves no new host
-// that can be adopted.
+// hosts returns the hosts that this plan creates or changes and that may be the one that is adopted.
 func (l *Look) hosts() []expect.ExpectedHost {
-	if l.Site == nil || !l.Wish.Node.Set && !l.Wish.Allocation.IsNull() {
+	if l.Site == nil {
 		return nil
 	}
 	return expect.HostsOf(l.Site, l.Wish.Node.V)
@@ -42,9 +41,13 @@ func (l *Look) hosts() []expect.ExpectedHost {
 // becomesAvailable reports whether a host goes to the pool, from which Ironic adopts no machine, and is cleaned for that.
 func becomesAvailable(h expect.ExpectedHost) bool { return h.Target == string(states.GoalAvailable) }
 
-// refuseCleaned refuses to adopt a machine that its host cleans first, in the same apply.
+// refuseCleaned refuses to adopt a machine that its host cleans first, in the same apply. An allocation may reserve a node that this plan
+// leaves alone.
 func (l *Look) refuseCleaned() bool {
 	hosts := l.hosts()
+	if !l.Wish.Node.Set && !l.Wish.Allocation.IsNull() {
+		return false
+	}
 	if len(hosts) == 0 || slices.ContainsFunc(hosts, func(h expect.ExpectedHost) bool { return !becomesAvailable(h) }) {
 		return false
 	}
@@ -64,7 +67,7 @@ func (l *Look) warnAdopted(label string) {
 	var cleaned, disturbed []expect.ExpectedHost
 	for _, h := range l.hosts() {
 		switch {
-		case becomesAvailable(h):
+		case becomesAvailable(h), h.Target == "": // or may
 			cleaned = append(cleaned, h)
 		case h.Disturbs:
 			disturbed = append(disturbed, h)

@@ -21,3 +21,19 @@ func TestDecide_hostIsReplaced(t *testing.T) {
 		}
 	}
 }
+
+// A plan that undeploys a node before its host keeps more disks is refused; one that leaves the machine alone is not.
+func TestDecide_disksAreNotKeptTooLate(t *testing.T) {
+	t.Parallel()
+	kept := deploy.Wish{Node: decide.Known("n1")}
+	forgotten := deploy.Wish{Node: decide.Known("n1"), OnDestroy: decide.Known(deploy.DestroyForgets)}
+	for name, tt := range map[string]struct {
+		was     deploy.Wish
+		refused bool
+	}{"undeployed": {kept, true}, "forgotten": {forgotten, false}} {
+		p := deploy.Decide(deploy.Wish{Destroy: true}, deploy.Seen{Was: tt.was, ID: "n1", State: "active", KeepsDisks: true, Label: "n1"})
+		if p.Refused() != tt.refused {
+			t.Errorf("%s: %+v", name, p.Notices)
+		}
+	}
+}

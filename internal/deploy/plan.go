@@ -41,7 +41,7 @@ func Decide(w Wish, s Seen) Plan {
 
 // end decides what destroying does.
 func (d *decision) end() {
-	if d.refuseEnd("destroy") {
+	if d.refuseEnd("destroy") || d.refuseLateDisks() {
 		return
 	}
 	d.add(EndOf(d.was))
@@ -134,7 +134,7 @@ func (d *decision) replace() {
 		d.refuseReplacement()
 		return
 	}
-	if d.refuseEnd("replace") {
+	if d.refuseEnd("replace") || d.refuseLateDisks() {
 		return
 	}
 	d.add(EndOf(d.seen.Was))

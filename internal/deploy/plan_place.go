@@ -134,6 +134,18 @@ func (d *decision) refuseFreed() {
 		d.seen.Label))
 }
 
+// refuseLateDisks refuses to undeploy a node whose list of disks to keep grows in the same plan: Terraform destroys a deployment before it
+// changes the host.
+func (d *decision) refuseLateDisks() bool {
+	if !d.seen.KeepsDisks || EndOf(d.seen.Was).Do != DoUndeploy {
+		return false
+	}
+	d.refuse(nil, "Disks would be kept too late",
+		fmt.Sprintf("This plan undeploys node %s, and changes skip_block_devices of its metal_host only afterwards: the cleaning would "+
+			"erase the disks that are to be kept. First apply the change of the host.", d.seen.Label))
+	return true
+}
+
 // hostLeaves refuses to keep a deployment whose host the plan replaces. Without an allocation, which would reserve the node all the same,
 // the user may replace the deployment, too, which this plan of the resource cannot see.
 func (d *decision) hostLeaves() {

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
@@ -64,6 +65,17 @@ func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, ends
 		Show(diags, refused)
 	}
 	return is
+}
+
+// CheckSite returns an error if Ironic is not the one in which a resource is, as its private state says.
+func (w *WithClient) CheckSite(ctx context.Context, private GettablePrivate) error {
+	if lost.IsSame(ctx, w.Site, load[serverNotes](ctx, private, serverKey).Site) {
+		return nil
+	}
+	return &failure.Error{
+		Fact:   "this Ironic is not the one that the state knows, and has no record of the machine. Nothing was done",
+		Advice: "Check the endpoint of the provider, and plan again.",
+	}
 }
 
 // MakesAnew reports whether the plan of a creation makes anew what has left the state, because Ironic has lost it. A resource whose ID is

@@ -62,6 +62,9 @@ func (w *Work) do(ctx context.Context) (doing string, err error) {
 // asPlanned refuses a node whose provision state has changed since a plan that announced no walk: the way back may clean the
 // node. If a deployment has ended meanwhile, asPlanned accepts the node, and the next plan announces the walk.
 func (w *Work) asPlanned(node *ironic.Node) error {
+	if step, replaces := w.Plan.Find(DoReplace); replaces {
+		return w.checkReplaced(step.Instance)
+	}
 	if w.Was == nil || w.Plan.Has(DoWalk, DoVerify) || states.Deployed(w.Was) || !w.unsettled(node) {
 		return nil
 	}

@@ -3,8 +3,10 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -17,6 +19,9 @@ func (w *Work) prepare(ctx context.Context) error {
 		return nil
 	}
 	for _, step := range w.Plan.Steps {
+		if err := w.confirmIdle(ctx, step); err != nil {
+			return err
+		}
 		if err := w.prepareBy(ctx, step); err != nil {
 			return err
 		}
@@ -25,6 +30,33 @@ func (w *Work) prepare(ctx context.Context) error {
 		return nil
 	}
 	return w.EndTemporary(ctx, w.Node(), w.Limit)
+}
+
+// confirmIdle refuses to touch a machine that is on though its host was idle: it may have been deployed after Terraform has seen it last.
+// Ironic reads the power of a machine when it becomes manageable.
+func (w *Work) confirmIdle(ctx context.Context, step Step) error {
+	if !w.Doubtful || step.Cost == decide.Free {
+		return nil
+	}
+	if w.Node().ProvisionState == string(stateEnroll) {
+		if err := w.reach(ctx, states.GoalManageable); err != nil {
+			return err
+		}
+	}
+	if err := w.Machine.Refresh(ctx); err != nil {
+		return err
+	}
+	node := w.Node()
+	if machine.Power(node) != PowerOn || node.DisablePowerOff || w.Wish.Power.V == PowerOn {
+		w.Doubtful = false
+		return nil
+	}
+	return &failure.Error{
+		Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("the machine of node %s is on, and an idle machine is off: something "+
+			"may run on it since Terraform has seen it last. Nothing was erased", ironic.NodeLabel(node)),
+		Advice: "To keep what runs, set target_state = \"manageable\" and adopt it with a metal_deployment. If nothing is to be kept, " +
+			"switch the machine off (metal power off) and apply again.",
+	}
 }
 
 // prepareBy does a step that touches the machine; none of the others.

@@ -26,6 +26,9 @@ type Order struct {
 	Rollout   rollout.Settings // in whose turns deployed machines are serviced
 	OffMode   machine.OffMode
 
+	// Doubtful: the record of the host was made anew, and its machine has not been prepared since: it is prepared only if it is off.
+	Doubtful bool
+
 	IsMade bool          // this run has created the node
 	GoesOn bool          // on_failure = "warn": the apply goes on without a host that could not be prepared
 	Limit  time.Duration // for each step

@@ -21,7 +21,14 @@ func (p *plan) givenUp() []disks.Hint {
 // decideDisks says which disks a cleaning keeps, and which ones a change of skip_block_devices gives up.
 func (p *plan) decideDisks() {
 	lost, cleans := p.givenUp(), slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Cost == decide.Clean })
-	changes := len(lost)+len(disks.Lacking(p.Skips.V, p.seen.Skips)) > 0
+	more := len(disks.Lacking(p.Skips.V, p.seen.Skips)) > 0
+	if p.seen.Undeploys && (more || p.Skips.Unknown) {
+		p.refuse(skipAt, lateDisksSummary, fmt.Sprintf("This plan undeploys the machine of host %s, which cleans it, before it changes "+
+			"skip_block_devices: the cleaning would erase the disks that are to be kept. First apply the change of the host alone, for "+
+			"example with -target.", p.Label))
+		return
+	}
+	changes := len(lost) > 0 || more
 	if len(p.Skips.V)+len(lost) == 0 || !changes && !cleans {
 		return
 	}
@@ -47,6 +54,9 @@ func (p *plan) decideDisks() {
 			disks.Labels(p.seen.Disks)))
 	}
 }
+
+// lateDisksSummary is the title of a refusal to undeploy a machine before its disks are kept.
+const lateDisksSummary = "Disks would be kept too late"
 
 var skipAt = decide.At(disks.KeySkip)
 

@@ -13,7 +13,7 @@ import (
 func TestDecide_keptDisks(t *testing.T) {
 	t.Parallel()
 	const kept, given, none, root = "Cleaning keeps some disks", "Disks are given up", "No disk to keep", "!Root disk is kept"
-	const cleaned = "Cleaning erases data"
+	const cleaned, late = "Cleaning erases data", "!Disks would be kept too late"
 	for _, row := range []struct{ wish, seen, says, detail, cleanings string }{
 		{"", "skip_block_devices=serial:A disks=A,B", "", "", "0"},
 		{"", "", "", "", "0"},
@@ -39,6 +39,9 @@ func TestDecide_keptDisks(t *testing.T) {
 		{"skip_block_devices=?", "skip_block_devices=serial:B disks=A,B", "", "", "0"},
 		{"skip_block_devices=", "skip_block_devices=serial:B target=available state=cleaning coming", cleaned + ", " + given, "", "1"},
 		{"", "skip_block_devices=serial:B target=available state=cleaning coming", "", "", "0"},
+		{"skip_block_devices=serial:B", "state=active reserved undeploys", late, "before it changes skip_block_devices", "0"},
+		{"skip_block_devices=?", "state=active reserved undeploys", late, "", "0"},
+		{"", "skip_block_devices=serial:B state=active reserved undeploys", "", "", "0"},
 		{"root_device=serial:A skip_block_devices=serial:A", "", root, "keeps the disk of root_device", "0"},
 		{"root_device=name:/dev/sda skip_block_devices=serial:A", "disks=A,B", root, "keeps the disk of root_device", "0"},
 		{"root_device=serial:B skip_block_devices=serial:A", "disks=A,B", "", "", "0"},

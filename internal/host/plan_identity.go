@@ -48,8 +48,23 @@ func (p *plan) guardIdentity() {
 		p.warn(nil, "Not all machines are compared", fmt.Sprintf("%s The provider cannot tell whether another node has the BMC, a MAC "+
 			"address or the name that a host of this plan gets. Ironic itself refuses only names and MAC addresses.", site.Hidden))
 	}
+	if p.seen.Missing != "" {
+		p.refuseRemade(site)
+	}
 	if taken := handsOver(p.Identity.Identity, site.Own, site.All, p.replaces() != ""); taken != nil {
 		p.refuse(taken.At(p.Identity.ByBMC, p.Identity.Bonds), inUseSummary, capital(taken.fact())+". "+taken.advice())
+	}
+}
+
+// refuseRemade refuses to make a lost record anew while another node has its machine.
+func (p *plan) refuseRemade(site *Neighbours) {
+	for _, other := range site.All {
+		if shared := p.Identity.Shared(other.Identity); other.Use == "" && len(shared) > 0 {
+			p.refuse(nil, "Another record of the machine exists", fmt.Sprintf("Ironic has lost the record of host %s, and node %s has "+
+				"the %s %s now. Take the host out of the state (terraform state rm), and import that node, or delete it.", p.Label,
+				ironic.NodeLabel(other.Node), shared[0].Kind, shared[0].Value))
+			return
+		}
 	}
 }
 

@@ -248,6 +248,8 @@ func (s *story) see(word string) {
 	case "replacing":
 		text, instance, _ := strings.Cut(text, ",")
 		seen.Replacing = &host.Replacing{Replaced: replacedOf(text).V, Instance: instance}
+	case "undeploys":
+		seen.Undeploys = true
 	case "executed":
 		seen.Executed = replacedOf(text).V.Fingerprint()
 	case "protected":

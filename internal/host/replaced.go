@@ -118,10 +118,10 @@ func (w *Work) replace(ctx context.Context, step Step) error {
 	if err := w.Machine.Refresh(ctx); err != nil {
 		return err
 	}
-	if ReplacedOn(w.Node()) == w.Wish.Replaced.V.Fingerprint() { // by a run that this plan does not know
-		return nil
+	if err := w.checkReplaced(step.Instance); err != nil || w.hasReplaced() {
+		return err
 	}
-	if err := w.endReplaced(ctx, step.Instance); err != nil {
+	if err := w.endReplaced(ctx); err != nil {
 		return err
 	}
 	var patch ironic.Patch
@@ -129,19 +129,29 @@ func (w *Work) replace(ctx context.Context, step Step) error {
 	return w.Machine.Patch(ctx, patch)
 }
 
-// endReplaced undeploys the instance that the plan has seen, or takes a free node out of the pool.
-func (w *Work) endReplaced(ctx context.Context, instance string) error {
-	node := w.Node()
-	switch {
-	case !states.Deployed(node):
-		if !states.InPool(node) {
-			return nil
-		}
-		return w.reach(ctx, states.GoalManageable)
+// hasReplaced reports whether a run that the plan does not know has executed the replacement.
+func (w *Work) hasReplaced() bool { return ReplacedOn(w.Node()) == w.Wish.Replaced.V.Fingerprint() }
+
+// checkReplaced refuses to replace a machine that is used otherwise than the plan has seen. A free one may be replaced.
+func (w *Work) checkReplaced(instance string) error {
+	switch node := w.Node(); {
+	case w.hasReplaced(), !states.Deployed(node):
+		return nil
 	case node.InstanceUUID != instance:
 		return w.Machine.AsItIs()
 	case node.Protected:
 		return machine.RefusedFor(node, "it is protected. First set protected = false on its metal_deployment, and apply")
 	}
-	return w.Machine.Walk(ctx, states.GoalUndeployed, instance, ironic.Order{}, w.Limit)
+	return nil
+}
+
+// endReplaced undeploys the node, or takes a free one out of the pool.
+func (w *Work) endReplaced(ctx context.Context) error {
+	switch node := w.Node(); {
+	case states.Deployed(node):
+		return w.Machine.Walk(ctx, states.GoalUndeployed, node.InstanceUUID, ironic.Order{}, w.Limit)
+	case states.InPool(node):
+		return w.reach(ctx, states.GoalManageable)
+	}
+	return nil
 }

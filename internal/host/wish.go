@@ -103,6 +103,7 @@ type Seen struct {
 	Hardware               Hardware      // as configured until now
 	HardwareDrift          HardwareDrift // likewise
 	Cleanings, Restores    int64
+	Undeploys              bool // the plan undeploys the node
 	Foreign                bool // the node belongs to a discovery, and no configuration was applied to it
 	Notes
 	Answers

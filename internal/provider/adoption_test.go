@@ -22,6 +22,8 @@ func TestPlan_promisesNoAdoptionThatIsNotKept(t *testing.T) {
 	}
 	inspected := host("a", "manageable")
 	inspected["inspect"] = true
+	open := host("a", "manageable")
+	open["target_state"] = notKnown
 	both := []object{host("a", "available"), host("b", "manageable")}
 	for name, tt := range map[string]struct {
 		hosts    []object
@@ -34,7 +36,8 @@ func TestPlan_promisesNoAdoptionThatIsNotKept(t *testing.T) {
 		"one is cleaned, and another is not":   {both, notKnown, nil, "unless it is one"},
 		"a new host that stays manageable":     {[]object{host("a", "manageable")}, notKnown, nil, promised},
 		"a new host that is inspected":         {[]object{inspected}, notKnown, nil, "restarts or configures host a before"},
-		"what an allocation will have":         {[]object{host("a", "available")}, notKnown, object{"allocation_id": notKnown}, promised},
+		"what an allocation will have":         {[]object{host("a", "available")}, notKnown, object{"allocation_id": notKnown}, "unless it is one"},
+		"a host whose target is not known yet": {[]object{open}, notKnown, nil, "unless it is one"},
 		"a node of which this run has no host": {nil, notKnown, nil, promised},
 	} {
 		t.Run(name, func(t *testing.T) {

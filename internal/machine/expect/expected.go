@@ -22,6 +22,7 @@ type ExpectedHost struct {
 	Maintenance     *bool
 	BootPort        bool // it may get a port from which it can boot
 	Disturbs        bool // its apply restarts, cleans or configures the machine
+	KeepsDisks      bool // it keeps disks that the node does not keep yet
 	Freed           bool // its machine was replaced, so what the node says runs on it ends
 	Ports           bool // its ports or port groups change, or an inspection may change them
 }
@@ -33,12 +34,13 @@ type Expected struct {
 	hosts    []ExpectedHost
 	replaces bool              // a new host may replace one whose node is in use
 	ends     map[string]bool   // the nodes that this plan deletes with their hosts
+	undeploy map[string]bool   // the nodes that this plan undeploys
 	names    map[string]string // that this plan gives to discovered nodes, with their UUIDs
 }
 
 // ExpectedOf returns what the resources of a run tell each other about a site while they are planned.
 func ExpectedOf(site *machine.Site) *Expected {
-	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}, ends: map[string]bool{}} })
+	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}, ends: map[string]bool{}, undeploy: map[string]bool{}} })
 }
 
 // ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows
@@ -64,6 +66,22 @@ func ExpectHost(site *machine.Site, h ExpectedHost) {
 	planned.mu.Lock()
 	defer planned.mu.Unlock()
 	planned.hosts = append(planned.hosts, h)
+}
+
+// Undeploy records that this plan undeploys a node.
+func Undeploy(site *machine.Site, node string) {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	planned.undeploy[node] = true
+}
+
+// Undeploys reports whether this plan undeploys a node, if Terraform has planned that before.
+func Undeploys(site *machine.Site, node string) bool {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	return planned.undeploy[node]
 }
 
 // EndHost records that this plan destroys a host and deletes its node, so that a group or a deployment which keeps the node refuses the
@@ -147,6 +165,12 @@ func PlannedName(site *machine.Site, node *ironic.Node) string {
 func Freed(site *machine.Site, node *ironic.Node) bool {
 	host, planned := ExpectedOf(site).find(node)
 	return planned && host.Freed
+}
+
+// KeepsDisks reports whether this plan lets a node keep more disks, if Terraform has planned its host before.
+func KeepsDisks(site *machine.Site, node *ironic.Node) bool {
+	host, planned := ExpectedOf(site).find(node)
+	return planned && host.KeepsDisks
 }
 
 // PortsChange reports whether this plan changes the ports of a node, if Terraform has planned its host before.

@@ -125,6 +125,11 @@ func Refusal(ctx context.Context, site *machine.Site, kind, id, name string, end
 	return l.refusal(r, site.Ironic.Address(), verdict), true
 }
 
+// IsSame reports whether a site is the one that a state notes.
+func IsSame(ctx context.Context, site *machine.Site, noted string) bool {
+	return ledgerOf(site).judge(ctx, site, noted) == SameSite
+}
+
 // MayBeMadeAnew reports whether the machine of a lost record was idle, in the site that the state knows.
 func MayBeMadeAnew(ctx context.Context, site *machine.Site, r Record) bool {
 	return !r.isRefused(ledgerOf(site).judge(ctx, site, r.Site))

@@ -180,8 +180,8 @@ func explain(all []Record, endpoint string, site Verdict) string {
 	}
 	return fmt.Sprintf("Ironic at %s has %s of machines that are in this state. %s They may still run, so nothing was planned.\n\n"+
 		"If it is the wrong Ironic, correct endpoint; if its database was lost, restore that. To leave the machines as they are, take "+
-		"them out of the state: with removed blocks, or terraform state rm for those with a key. To enroll, clean and deploy them anew, "+
-		"which erases them, set lost_records = \"recreate\" in the provider block.\n\n"+
+		"them out of the state, hosts and deployments: with removed blocks, or terraform state rm for those with a key. To enroll, clean "+
+		"and deploy them anew, which erases them, set lost_records = \"recreate\" in the provider block.\n\n"+
 		"To destroy what exists no more, use lost_records = \"recreate\" or -refresh=false.\n\nFound so far, as last seen: %s%s.",
 		endpoint, state, site.sentence(), strings.Join(machines, ", "), rest)
 }

@@ -107,6 +107,9 @@ func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, d
 	if look.Plan.Refused() {
 		return
 	}
+	if d.Known() && deploy.Has(look.Plan.Steps, deploy.DoUndeploy) {
+		expect.Undeploy(d.Site, state.ID.ValueString())
+	}
 	look.End(ctx)
 	framework.Show(diags, look.Notices()...)
 	d.foreseeEnd(ctx, state, diags)
@@ -126,6 +129,7 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, k
 		replaced := expect.ReplacesHost(d.Site, node)
 		s.LosesNode, s.HostLeaves = wish.Node.Unknown && replaced, !wish.Node.Unknown && replaced
 		s.LosesReservation = wish.Allocation.Unknown && expect.EndsAllocation(d.Site, s.Instance)
+		s.KeepsDisks = expect.KeepsDisks(d.Site, node)
 		s.PlannedName, s.Freed = expect.PlannedName(d.Site, node), expect.Freed(d.Site, node)
 	}
 	return s

@@ -80,6 +80,12 @@ func hintsOf(ctx context.Context, set types.Set) (hints decide.Value[[]disks.Hin
 	return hints
 }
 
+// keepsMore reports whether a plan keeps disks that a state does not keep.
+func (m *model) keepsMore(ctx context.Context, state *model) bool {
+	now := hintsOf(ctx, m.SkipBlockDevices)
+	return now.Unknown || len(disks.Lacking(now.V, hintsOf(ctx, state.SkipBlockDevices).V)) > 0
+}
+
 // hintsValidator accepts hints that Ironic's agent understands.
 type hintsValidator struct{}
 

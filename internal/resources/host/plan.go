@@ -89,7 +89,7 @@ func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Pl
 	expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
 		decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 	expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
-	expected.Freed = decided.Forecast.Freed
+	expected.Freed, expected.KeepsDisks = decided.Forecast.Freed, state != nil && plan.keepsMore(ctx, state)
 	expect.ExpectHost(h.Site, expected)
 }
 
@@ -293,6 +293,7 @@ func (h *host) wishOf(ctx context.Context, plan, config, state *model) hosts.Wis
 func (h *host) seenOf(ctx context.Context, state *model, notes hosts.Notes) hosts.Seen {
 	s := state.seen(ctx, notes)
 	s.HardwareDrift = state.drift(h.HardwareDrift).V
+	s.Undeploys = h.Known() && expect.Undeploys(h.Site, state.ID.ValueString())
 	return s
 }
 

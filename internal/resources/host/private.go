@@ -56,6 +56,7 @@ type private struct {
 	Coming     bool        `json:"coming,omitzero"`             // Ironic is on the way to available with the node
 	Quarantine string      `json:"quarantine,omitzero"`         // why the node is in quarantine
 	Updated    time.Time   `json:"updated,omitzero"`            // see lost.Seen
+	Anew       bool        `json:"anew,omitzero"`               // see host.Order.Doubtful
 	Protected  bool        `json:"protected,omitzero"`          // the node is protected
 	Executed   string      `json:"executed,omitzero"`           // see host.ReplacedOn
 	// Replacing is the replacement of the machine whose apply has failed.

@@ -135,7 +135,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	todo, err := kept.planned()
 	var m *machine.Machine
 	if err == nil {
-		m, err = h.machineOf(ctx, &state, &config, todo, limit)
+		m, err = h.machineOf(ctx, req.Private, &state, &config, todo, limit)
 	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change host "+state.label(), err)
@@ -144,8 +144,11 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	change := &change{
 		config: &config, plan: &plan, state: &state, before: kept.Managed, began: began, madeAnew: todo.Has(hosts.DoEnroll),
 	}
-	change.begin(ctx, h, m, hosts.Order{Plan: todo, OnMachine: kept.OnMachine, Limit: limit})
+	change.begin(ctx, h, m, hosts.Order{
+		Plan: todo, OnMachine: kept.OnMachine, Limit: limit, Doubtful: kept.Anew || change.madeAnew,
+	})
 	doing, err := change.work.Do(ctx)
+	kept.Anew = change.work.Doubtful
 	switch {
 	case change.madeAnew:
 		err = change.work.Machine.EndCreation(ctx, notes.MarkCreation, err)
@@ -161,11 +164,16 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 }
 
 // machineOf returns the machine of a host in state, and makes its record anew if that is planned.
-func (h *host) machineOf(ctx context.Context, state, config *model, todo hosts.Plan, limit time.Duration) (*machine.Machine, error) {
+func (h *host) machineOf(
+	ctx context.Context, private framework.GettablePrivate, state, config *model, todo hosts.Plan, limit time.Duration,
+) (*machine.Machine, error) {
 	id := state.ID.ValueString()
 	node, err := h.Site.Ironic.Node(ctx, id)
 	switch anew := todo.Has(hosts.DoEnroll); {
 	case anew && api.IsNotFound(err):
+		if err := h.CheckSite(ctx, private); err != nil {
+			return nil, err
+		}
 		return hosts.MakeAnew(ctx, h.Site, id, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	case anew && err == nil:
 		return nil, fmt.Errorf("node %s has a record in Ironic again. Nothing was done. Plan again", ironic.NodeLabel(node))

@@ -1,0 +1,121 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
+)
+
+// lose deletes the node of a host as another client does.
+func lose(s *site.Site, name string) {
+	s.Must(http.MethodPut, "nodes/"+name+"/maintenance", map[string]any{})
+	s.Must(http.MethodDelete, "nodes/"+name, nil)
+}
+
+// A machine that is on is not cleaned with the record that is made anew, nor by the next apply: it may have been deployed after Terraform
+// has seen it idle. A person who switches it off says that it was not.
+func TestFakeHost_lostAndOnIsNotCleaned(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
+	w.Must("apply", "-auto-approve")
+	name := s.Name("h")
+	lose(s, name)
+	site.ForgetVerbs(s)
+	release := s.Hold("verifying")
+	running := w.Start("apply", "-auto-approve")
+	site.AwaitState(t, s, name, "verifying")
+	s.Fake.Set(name, "power_state", "power on")
+	release()
+	output, code := running.Wait()
+	if code == 0 {
+		t.Errorf("the apply worked:\n%s", output)
+	}
+	acctest.Mention(t, output, "is on, and an idle machine is off", "Nothing was erased", "metal power off")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "is on, and an idle machine is off")
+	site.WantVerbs(t, s, site.Text(s.Node(name)["uuid"]), "manage")
+	s.Fake.Set(name, "power_state", "power off")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A saved plan that makes a record anew makes none in another Ironic.
+func TestFakeHost_lostRecordIsMadeInItsOwnSiteOnly(t *testing.T) {
+	t.Parallel()
+	s, other := site.StartFake(t, nil), site.StartFake(t, nil)
+	endpoint := regexp.MustCompile(`(?m)^ *endpoint *=.*$`)
+	w := acctest.NewWorkspace(t, endpoint.ReplaceAllString(hostConfig(s, acctest.Target("available")), ""))
+	w.Setenv("METAL_ENDPOINT", s.Endpoint)
+	w.Must("apply", "-auto-approve")
+	lose(s, s.Name("h"))
+	w.Must("plan", "-out=saved")
+	w.Setenv("METAL_ENDPOINT", other.Endpoint)
+	acctest.Fails(t, w, []string{"apply", "saved"}, "not the one that the state knows", "Check the endpoint")
+	if other.Node(s.Name("h")) != nil {
+		t.Error("a node was made in another site")
+	}
+}
+
+// Another node of the machine stops the plan, not the apply.
+func TestFakeHost_lostRecordThatAnotherNodeHas(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available")))
+	w.Must("apply", "-auto-approve")
+	lose(s, s.Name("h"))
+	s.Must(http.MethodPost, "nodes", map[string]any{"name": "other", "driver": "redfish", "driver_info": map[string]any{
+		"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1",
+	}})
+	acctest.Fails(t, w, []string{"plan"}, "Another record of the machine exists", "node other", "terraform state rm")
+}
+
+// A saved replacement writes nothing to a node that another client has deployed meanwhile.
+func TestFakeHost_savedReplacementOfAUsedNodeWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(unit int, replaced string) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), acctest.Target("available"), replaced, fmt.Sprintf(
+			`bmc = { address = "redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1", username = "root", password = "calvin" }`, unit))
+	}
+	w := acctest.NewWorkspace(t, config(11, ""))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config(12, `replaced = { part = "machine", on = "1" }`))
+	w.Must("plan", "-out=saved")
+	s.Fake.Set(s.Name("h"), "instance_uuid", "00000000-0000-4000-8000-000000000001")
+	s.Fake.Set(s.Name("h"), "provision_state", "active")
+	acctest.Fails(t, w, []string{"apply", "saved"}, "was left as it is")
+	if info := fmt.Sprint(s.Node(s.Name("h"))["driver_info"]); !strings.Contains(info, "192.0.2.11") {
+		t.Errorf("driver_info is %s", info)
+	}
+	acctest.Mention(t, w.Must("plan"), "Replaced machine is undeployed")
+}
+
+// Disks that are to be kept are not erased by an undeployment of the same plan.
+func TestFakeHost_disksAreNotKeptTooLate(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(skips, deployment string) string {
+		return hostConfig(s, acctest.Target("available"), skips) + deployment
+	}
+	deployment := func(image, more string) string {
+		return "resource \"metal_deployment\" \"d\" {\n  node_id = metal_host.h.id\n  " + acctest.Image(image) + "\n" + more + "\n}\n"
+	}
+	const skips = `skip_block_devices = [{ serial = "S1" }]`
+	w := acctest.NewWorkspace(t, config("", deployment("a", `on_change = "replace"`)))
+	w.Must("apply", "-auto-approve")
+	for _, then := range []string{"", deployment("b", `on_change = "replace"`)} {
+		w.Configure(config(skips, then))
+		acctest.Fails(t, w, []string{"plan"}, "Disks would be kept too late", "First apply the change of the host")
+	}
+	w.Configure(config(skips, deployment("a", `on_change = "replace"`)))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config(skips, ""))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
