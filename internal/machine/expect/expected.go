@@ -40,7 +40,9 @@ type Expected struct {
 
 // ExpectedOf returns what the resources of a run tell each other about a site while they are planned.
 func ExpectedOf(site *machine.Site) *Expected {
-	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}, ends: map[string]bool{}, undeploy: map[string]bool{}} })
+	return machine.Kept(site, func(*machine.Site) *Expected {
+		return &Expected{names: map[string]string{}, ends: map[string]bool{}, undeploy: map[string]bool{}}
+	})
 }
 
 // ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows
