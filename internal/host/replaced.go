@@ -40,8 +40,8 @@ func (r Replaced) Fingerprint() string {
 }
 
 // replaces returns what was replaced since the configuration was applied last; "" if nothing was. A new host, and one that was imported,
-// only records the value, and what the
-// node says was done is not done again. A replacement that has failed is repeated only while the node is in use as it was then.
+// only records the value, and what the node says was done is not done again. A replacement that has failed is repeated only while the node
+// is in use as it was then.
 func (p *plan) replaces() ReplacedPart {
 	failed := p.seen.Replacing
 	again := failed != nil && p.Replaced == decide.Known(failed.Replaced) && p.seen.Instance == failed.Instance

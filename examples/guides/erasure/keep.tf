@@ -7,8 +7,8 @@ resource "metal_host" "osd" {
   target_state   = "available"
 
   skip_block_devices = [
-    { serial = "S3Z1NX0K200001" },
-    { serial = "S3Z1NX0K200002" },
+    { wwn = "0x5002538e40a1b2c1" },
+    { wwn = "0x5002538e40a1b2c2" },
     { volume_name = "osd" },
   ]
 }

@@ -27,8 +27,8 @@ const MarkAge = 24 * time.Hour
 // ClockSlack is how far the clocks of conductors and API may differ, and times in whole seconds from others.
 const ClockSlack = 5 * time.Second
 
-// IsYoung reports whether a time is at most so long ago. A time to come is not: another clock has written it, or a
-// client has invented it.
+// IsYoung reports whether a time is at most so long ago. A time to come is not: another clock has written it, or a client has
+// invented it.
 func IsYoung(at, now time.Time, age time.Duration) bool {
 	return now.Sub(at) <= age && !at.After(now.Add(ClockSlack))
 }
