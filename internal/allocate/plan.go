@@ -83,6 +83,7 @@ const (
 	DoReserve  Kind = "reserve"  // creates allocations, and waits until they have nodes
 	DoContinue Kind = "continue" // waits for the node of an allocation that an interrupted run has created
 	DoEdit     Kind = "edit"     // gives allocations other names, or another extra
+	DoRestore  Kind = "restore"  // makes allocations anew that Ironic has lost
 	DoDomains  Kind = "domains"  // reads the nodes of members, for their domains
 )
 

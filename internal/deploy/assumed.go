@@ -38,7 +38,7 @@ func (d *decision) assume() {
 // if another user has it, else one of KindRefused. The caller must have just read the node.
 func (s Step) CheckAssumed(node *ironic.Node, instance string) error {
 	switch {
-	case s.Do == DoAdopt, s.Do == DoUnrescue: // the adoption, or the walk, decides by the reservation
+	case s.Do == DoAdopt, s.Do == DoRestore, s.Do == DoUnrescue: // the adoption, or the walk, decides by the reservation
 		return nil
 	case s.Do == DoUnprotect && !node.Protected: // nothing is sent
 		return nil

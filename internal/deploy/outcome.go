@@ -118,6 +118,8 @@ func (e Ending) rescue() RescueValue {
 // with another live ISO changes the footprint, though live_iso is no content.
 func (e Ending) footprint() FootprintChange {
 	switch checked := e.Runs && (Has(e.Steps, DoCheck) || Has(e.Steps, DoBoot)); {
+	case !e.Failed && Has(e.Steps, DoRestore):
+		return FootprintKnown
 	case !e.arrived(), !e.NewContent && !checked:
 		return FootprintStays
 	case e.deployed() && e.Runs:

@@ -65,6 +65,7 @@ const (
 	DoBoot     Kind = "boot"         // boots another live ISO
 	DoAsk      Kind = "ask"          // records that a person has to restart the machine
 	DoAdopt    Kind = "adopt"        // records in Ironic that the machine is deployed
+	DoRestore  Kind = "restore"      // makes Ironic's record of what runs anew
 	DoDescribe Kind = "describe"     // gives an adopted machine another instance_info
 	DoUndeploy Kind = "undeploy"     // and cleans
 	DoForget   Kind = "forget"       // leaves the machine running
@@ -116,7 +117,7 @@ func (k Kind) Phase() Phase {
 		return Protects
 	case DoEnterRescue:
 		return EntersRescue
-	case DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAsk, DoAdopt, DoDescribe, DoUndeploy, DoForget, DoRelease:
+	case DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAsk, DoAdopt, DoRestore, DoDescribe, DoUndeploy, DoForget, DoRelease:
 	}
 	return Deploys
 }

@@ -22,8 +22,18 @@ func (w *WithClient) NoteSite(ctx context.Context, private PrivateState, creates
 	}
 }
 
+// NoteNewSite notes the identity of a site to which a record was restored, which may have got a new one.
+func (w *WithClient) NoteNewSite(ctx context.Context, private PrivateState, diags *diag.Diagnostics) {
+	if id := lost.Identity(ctx, w.Site, true); id != "" {
+		diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Site = id })...)
+	}
+}
+
 // Recreates reports whether what Ironic has lost leaves the state.
 func (w *WithClient) Recreates() bool { return w.LostRecords == lost.Recreate }
+
+// Restores reports whether what Ironic has lost is made anew without a change of the machine.
+func (w *WithClient) Restores() bool { return w.LostRecords == lost.Restore }
 
 // KeepsLost notes if Ironic has lost the record of a resource, and reports whether the resource stays in the state as it is for that
 // reason.
@@ -41,6 +51,7 @@ func (w *WithClient) KeepsLost(
 			record.What()))
 		return false
 	}
+	diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Restores = record.IsRestored(w.LostRecords) })...)
 	what := "Ironic's record of %s is not the one that Terraform has seen: it is older, or was made anew"
 	if !record.Other {
 		idle := lost.MayBeMadeAnew(ctx, w.Site, record)
@@ -57,7 +68,7 @@ func (w *WithClient) KeepsLost(
 // RefuseLost adds an error to a plan if this run has found that Ironic has lost the record of a resource, and reports that. A resource that
 // is to be created has no ID; its name tells it. ends: the plan destroys the resource.
 func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, ends bool, diags *diag.Diagnostics) bool {
-	if !w.Known() || w.Recreates() {
+	if !w.Known() || w.Recreates() || !ends && lost.MayBeRestored(w.Site, kind, id, w.LostRecords) {
 		return false
 	}
 	refused, is := lost.Refusal(ctx, w.Site, kind, id, name, ends)
@@ -82,6 +93,19 @@ func (w *WithClient) CheckSite(ctx context.Context, private GettablePrivate) err
 // not known yet may be any of its kind.
 func (w *WithClient) MakesAnew(kind, id, name string) bool {
 	return w.Recreates() && w.Site != nil && lost.Has(w.Site, kind, id, name)
+}
+
+// IsRestored reports whether the plan of a resource restores its record, as its last read has found. changes says that the configuration
+// has changed, too: then it adds an error, because the record is made as it was.
+func IsRestored(ctx context.Context, private GettablePrivate, changes bool, label string, diags *diag.Diagnostics) bool {
+	if !load[serverNotes](ctx, private, serverKey).Restores {
+		return false
+	}
+	if changes {
+		diags.AddError("Lost record cannot change", fmt.Sprintf("Ironic has lost the record of %s. lost_records = \"restore\" makes it "+
+			"as it was, and the configuration has other values than the state. Undo that change, apply, and then make it.", label))
+	}
+	return true
 }
 
 // IsMissing reports whether the last read of a resource has found no record of it, and that its machine was idle: it may be made anew. A

@@ -129,6 +129,8 @@ type serverNotes struct {
 	// Missing says that the last read has found no record of the resource: see KeepsLost. Idle says that its machine was idle, too.
 	Missing bool `json:"missing,omitzero"`
 	Idle    bool `json:"idle,omitzero"`
+	// Restores says that the plan restores the record that Ironic has lost: see IsRestored.
+	Restores bool `json:"restores,omitzero"`
 }
 
 // PlanSteps stores the steps that a plan has decided in planned private state, for Update: it executes them, and decides nothing. Terraform
@@ -203,7 +205,7 @@ type Private []byte
 // operation that changes the resource.
 func (p Private) WithoutNotes() Private {
 	return p.edit(func(s *serverNotes) {
-		s.Unchanged, s.Conditions, s.Applied, s.Missing, s.Idle = false, nil, "", false, false
+		s.Unchanged, s.Conditions, s.Applied, s.Missing, s.Idle, s.Restores = false, nil, "", false, false, false
 	})
 }
 
@@ -211,7 +213,7 @@ func (p Private) WithoutNotes() Private {
 // that fails.
 func (p Private) WithoutUnchanged() Private {
 	return p.edit(func(s *serverNotes) {
-		s.Unchanged, s.Conditions, s.Steps, s.Missing, s.Idle = false, nil, nil, false, false
+		s.Unchanged, s.Conditions, s.Steps, s.Missing, s.Idle, s.Restores = false, nil, nil, false, false, false
 	})
 }
 

@@ -51,6 +51,11 @@ func (w *Work) confirmIdle(ctx context.Context, step Step) error {
 		w.Doubtful = false
 		return nil
 	}
+	return isOn(node)
+}
+
+// isOn returns the error of a machine that is on though its host was idle.
+func isOn(node *ironic.Node) error {
 	return &failure.Error{
 		Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("the machine of node %s is on, and an idle machine is off: something "+
 			"may run on it since Terraform has seen it last. Nothing was erased", ironic.NodeLabel(node)),

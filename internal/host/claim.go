@@ -349,6 +349,14 @@ func Claim(
 func MakeAnew(
 	ctx context.Context, site *machine.Site, id string, settings ironic.Settings, cables WantedCables, limit time.Duration,
 ) (*machine.Machine, error) {
+	return makeAnew(ctx, site, id, settings, cables, limit, Enroll)
+}
+
+// makeAnew is MakeAnew, which creates the node with a function.
+func makeAnew(
+	ctx context.Context, site *machine.Site, id string, settings ironic.Settings, cables WantedCables, limit time.Duration,
+	create func(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error),
+) (*machine.Machine, error) {
 	who := CandidateOf(settings, cables)
 	who.UUID = id
 	found, err := Admit(ctx, site, who, time.Now().Add(limit))
@@ -359,7 +367,7 @@ func MakeAnew(
 	if err != nil {
 		return nil, err
 	}
-	node, err := Enroll(ctx, site, id, settings)
+	node, err := create(ctx, site, id, settings)
 	if err != nil {
 		NotMade(site, id)
 		return nil, err

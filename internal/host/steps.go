@@ -88,6 +88,8 @@ type Action string
 // The actions, in the order of their steps.
 const (
 	DoEnroll       Action = "enroll"        // create the node, or take over the one that there is; in an update, create it again
+	DoRestore      Action = "restore"       // make the record anew that Ironic has lost, and nothing else
+	DoReturn       Action = "return"        // end the restoration of a record
 	DoLeavePool    Action = "leave pool"    // make an available node manageable, because Ironic retires no available one
 	DoCloseConsole Action = "close console" // because the driver or the console interface changes
 	DoWrite        Action = "write"         // settings, traits, maintenance, port groups and ports

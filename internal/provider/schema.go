@@ -120,10 +120,12 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				MarkdownDescription: "Default of `hardware_drift`: [`ignore`, `warn` or `plan`](guides/hardware-settings.md#drift).",
 			},
 			"lost_records": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(lost.Refuse), string(lost.Recreate))},
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(
+					string(lost.Refuse), string(lost.Restore), string(lost.Recreate),
+				)},
 				MarkdownDescription: "What happens where Ironic has no record of a machine that is in the state, or one that is older " +
 					"than Terraform has seen. `refuse` (the default): all stays in the state, and the plan fails, unless the machine was " +
-					"idle. `recreate`: what is missing leaves the state, and the plan enrolls, cleans and deploys it again, which " +
+					"idle. `restore`: the records are made anew, and no machine is touched. `recreate`: what is missing leaves the state, and the plan enrolls, cleans and deploys it again, which " +
 					"**wipes the machine**. See [Ironic has lost its records](guides/lost-records.md).",
 			},
 			"provisioning_limit": limitSchema(),

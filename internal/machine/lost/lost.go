@@ -26,6 +26,7 @@ type Policy string
 // The policies. An empty one is Refuse.
 const (
 	Refuse   Policy = "refuse"
+	Restore  Policy = "restore"
 	Recreate Policy = "recreate"
 )
 
@@ -36,6 +37,8 @@ type Record struct {
 	State    string // of the machine when Terraform last saw it
 	Use      string // how it was in use then; "": it was idle
 	Other    bool   // there is a record, which is not the one that Terraform has seen
+	Foreign  bool   // likewise, and another client has made it
+	Claimed  bool   // the record of the machine is being restored, and the resource has claimed it
 	Site     string // identity of the site that the state notes; "": none
 }
 
@@ -46,9 +49,29 @@ func (r Record) Of(node *ironic.Node) Record {
 }
 
 // IsOther reports whether Ironic's record of a node is not the one that Terraform has seen: it is older, as in a backup, or was made after
-// that. seen is what Seen has returned then, by the clocks of Ironic. Where Terraform has seen no time, a record is no other.
-func IsOther(seen time.Time, n *ironic.Node) bool {
-	return !seen.IsZero() && (changed(n).Before(seen.Add(-notes.ClockSlack)) || n.CreatedAt.After(seen.Add(notes.ClockSlack)))
+// that. seen is what Seen has returned then, by the clocks of Ironic. Where Terraform has seen no time, a record is no other. Nor is one that
+// this provider has restored: for a host that has ended, for the deployment of an instance as soon as it runs.
+func IsOther(seen time.Time, n *ironic.Node, instance string) bool {
+	if seen.IsZero() {
+		return false
+	}
+	return changed(n).Before(seen.Add(-notes.ClockSlack)) || madeAfter(seen, n) && !isRestored(n, instance)
+}
+
+// madeAfter reports whether the record of a node was made after Terraform has seen it last.
+func madeAfter(seen time.Time, n *ironic.Node) bool {
+	return n.CreatedAt.After(seen.Add(notes.ClockSlack))
+}
+
+// isRestored reports whether the record of a node is restored, for the deployment of an instance, or for its host.
+func isRestored(n *ironic.Node, instance string) bool {
+	if notes.IsRestoring(n) {
+		return false
+	}
+	if instance != "" {
+		return n.InstanceUUID == instance && states.KeepsDeployment(ironic.State(n.ProvisionState))
+	}
+	return notes.RestoringOf(n) != nil
 }
 
 // changed returns when the provision state of a node has changed last, or else when the node was created.
@@ -64,14 +87,17 @@ type Sight struct {
 	Node *ironic.Node
 	Err  error // of the read of the node
 	Seen time.Time
+	// Instance is that of a deployment; "" for a host.
+	Instance string
 }
 
 // Finds reports whether Ironic has lost a record, and notes in it whether there is another one. A list may lag behind, so it asks for the
 // node itself before it says so.
 func Finds(ctx context.Context, site *machine.Site, now Sight, r *Record) bool {
-	if now.Err == nil && IsOther(now.Seen, now.Node) {
+	if now.Err == nil && IsOther(now.Seen, now.Node, now.Instance) {
 		now.Node, now.Err = site.Ironic.Node(ctx, now.Node.UUID)
-		r.Other = now.Err == nil && IsOther(now.Seen, now.Node)
+		r.Other = now.Err == nil && IsOther(now.Seen, now.Node, now.Instance)
+		r.Foreign = r.Other && madeAfter(now.Seen, now.Node) && notes.RestoringOf(now.Node) == nil
 	}
 	return r.Other || api.IsNotFound(now.Err)
 }
@@ -104,12 +130,13 @@ type ledger struct {
 	mu    sync.Mutex
 	lost  map[[2]string]Record // by kind and ID
 	spoke bool                 // an error has said everything
+	specs map[string]ironic.AllocationSpec
 	identity
 }
 
 func ledgerOf(site *machine.Site) *ledger {
 	return machine.Kept(site, func(*machine.Site) *ledger {
-		return &ledger{lost: map[[2]string]Record{}, identity: identity{asking: make(chan struct{}, 1)}}
+		return &ledger{lost: map[[2]string]Record{}, specs: map[string]ironic.AllocationSpec{}, identity: identity{asking: make(chan struct{}, 1)}}
 	})
 }
 
@@ -136,6 +163,15 @@ func (l *ledger) find(kind, id, name string) (Record, bool) {
 	return Record{}, false
 }
 
+// MayBeRestored reports whether the lost record of a resource is restored, by this plan or another one.
+func MayBeRestored(site *machine.Site, kind, id string, policy Policy) bool {
+	r, is := ledgerOf(site).find(kind, id, "")
+	return is && !r.Foreign && (policy == Restore || r.Claimed)
+}
+
+// IsRestored reports whether a plan restores a record. With "restore", a resource claims its machine; what has claimed one goes on without.
+func (r Record) IsRestored(policy Policy) bool { return !r.Foreign && (policy == Restore) != r.Claimed }
+
 // Has reports whether this run has found the record of a resource lost; without an ID and a name, that of any resource of the kind.
 func Has(site *machine.Site, kind, id, name string) bool {
 	l := ledgerOf(site)
@@ -145,6 +181,24 @@ func Has(site *machine.Site, kind, id, name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(slices.Collect(maps.Keys(l.lost)), func(key [2]string) bool { return key[0] == kind })
+}
+
+// KeepAllocation keeps an allocation that Ironic has lost, for the deployment that restores it.
+func KeepAllocation(site *machine.Site, spec ironic.AllocationSpec) {
+	l := ledgerOf(site)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.specs[spec.UUID] = spec
+}
+
+// Allocation returns an allocation that Ironic has lost. Of one that this run does not have, it knows only the UUID.
+func Allocation(site *machine.Site, id string) ironic.AllocationSpec {
+	l := ledgerOf(site)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	spec := l.specs[id]
+	spec.UUID = id
+	return spec
 }
 
 // Machines that an error names at most.
@@ -179,9 +233,10 @@ func explain(all []Record, endpoint string, site Verdict) string {
 		machines, rest = machines[:named], fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("Ironic at %s has %s of machines that are in this state. %s They may still run, so nothing was planned.\n\n"+
-		"If it is the wrong Ironic, correct endpoint; if its database was lost, restore that. To leave the machines as they are, take "+
-		"them out of the state, hosts and deployments: with removed blocks, or terraform state rm for those with a key. To enroll, clean "+
-		"and deploy them anew, which erases them, set lost_records = \"recreate\" in the provider block.\n\n"+
+		"If it is the wrong Ironic, correct endpoint. If it has lost its database, set lost_records = \"restore\" in the provider block: "+
+		"that makes the records anew and touches no machine. To enroll, clean and deploy the machines anew, which erases them, set "+
+		"lost_records = \"recreate\". To leave them as they are, take them out of the state, hosts and deployments: with removed "+
+		"blocks, or terraform state rm for those with a key.\n\n"+
 		"To destroy what exists no more, use lost_records = \"recreate\" or -refresh=false.\n\nFound so far, as last seen: %s%s.",
 		endpoint, state, site.sentence(), strings.Join(machines, ", "), rest)
 }

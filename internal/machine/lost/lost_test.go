@@ -45,7 +45,7 @@ func TestIsOther(t *testing.T) {
 		"enrolled, and seen as that":     {at, at, time.Time{}, false},
 		"without times, to this project": {at, time.Time{}, at, false},
 	} {
-		if got := IsOther(tt.seen, &ironic.Node{CreatedAt: tt.created, ProvisionUpdatedAt: tt.changed}); got != tt.other {
+		if got := IsOther(tt.seen, &ironic.Node{CreatedAt: tt.created, ProvisionUpdatedAt: tt.changed}, ""); got != tt.other {
 			t.Errorf("%s: other = %v", name, got)
 		}
 	}
@@ -59,7 +59,7 @@ func TestSeen_isOfTheSameRecord(t *testing.T) {
 		"enrolled anew": {CreatedAt: at.Add(time.Hour)}, "changed": {CreatedAt: at, ProvisionUpdatedAt: at.Add(time.Hour)},
 		"restored by the user": {CreatedAt: at.Add(-time.Hour), ProvisionUpdatedAt: at.Add(-time.Minute)},
 	} {
-		if IsOther(Seen(at, n), n) {
+		if IsOther(Seen(at, n), n, "") {
 			t.Errorf("%s: another one", name)
 		}
 	}

@@ -45,6 +45,7 @@ var table = []struct {
 	{KeyInspection, nil},
 	{KeyMarker, nil},
 	{KeyReplaced, nil},
+	{KeyRestoring, sayRestoring},
 	{ironic.KeyProbe, nil},
 }
 

@@ -29,6 +29,13 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil && a.RefuseLost(ctx, kindAllocation, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
+	if state != nil && plan != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw),
+		"allocation "+state.ID.ValueString(), &resp.Diagnostics) {
+		plan.State = types.StringUnknown()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+		framework.PlanSteps(ctx, req, resp, []allocate.Step{{Do: allocate.DoRestore}})
+		return
+	}
 	decided := a.decide(ctx, plan, state, req, resp)
 	if plan == nil {
 		a.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)

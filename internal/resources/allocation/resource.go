@@ -138,12 +138,12 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}, &resp.Diagnostics) {
 		return
 	}
-	switch {
-	case api.IsNotFound(err):
+	switch missing := err; {
+	case api.IsNotFound(missing):
 		switch suspended, err := a.Site.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
-		case suspended || a.keepsLost(ctx, &state, resp):
+		case suspended || a.keepsLost(ctx, &state, missing, resp):
 		default:
 			framework.WarnUnseen(&resp.Diagnostics, a.Site.Ironic.Project(), "Allocation "+state.ID.ValueString())
 			resp.State.RemoveResource(ctx)
@@ -170,14 +170,19 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 }
 
 // keepsLost reports whether an allocation that does not exist stays in the state: its node does not exist, either, so Ironic has lost both.
-// A node that exists says itself that the reservation has ended.
-func (a *allocation) keepsLost(ctx context.Context, state *model, resp *resource.ReadResponse) bool {
+// A node that exists says itself that the reservation has ended, or that its record is being restored. missing is why the allocation was not
+// found.
+func (a *allocation) keepsLost(ctx context.Context, state *model, missing error, resp *resource.ReadResponse) bool {
 	if !framework.IsSet(state.NodeID) {
 		return false
 	}
-	_, err := a.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
+	node, err := a.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
+	claimed := err == nil && node.InstanceUUID == state.ID.ValueString()
+	if err == nil && allocate.IsRestoring(node, state.ID.ValueString()) {
+		err = missing
+	}
 	return a.KeepsLost(ctx, resp.Private, lost.Record{
-		Kind: kindAllocation, ID: state.ID.ValueString(), Use: "reserved",
+		Kind: kindAllocation, ID: state.ID.ValueString(), Use: "reserved", Claimed: claimed,
 		Machine: cmp.Or(state.NodeName.ValueString(), state.NodeID.ValueString()),
 	}, lost.Sight{Err: err}, &resp.Diagnostics)
 }
@@ -198,16 +203,20 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	id, wish := state.ID.ValueString(), plan.wish(ctx)
+	steps := framework.PlannedSteps[allocate.Step](ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if allocate.In(steps, allocate.DoRestore) != nil {
+		a.restore(ctx, &plan, &state, limit, resp)
+		return
+	}
 	done, _, err := a.Site.Hold(ctx, id)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
 		return
 	}
 	defer done()
-	steps := framework.PlannedSteps[allocate.Step](ctx, req.Private, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
-	}
 	if edit := allocate.In(steps, allocate.DoEdit); edit != nil {
 		name, set := edit.Values(wish)
 		if err := a.Site.Ironic.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
@@ -243,6 +252,19 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	store()
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// restore makes the allocation anew that Ironic has lost, or leaves that to its deployment.
+func (a *allocation) restore(ctx context.Context, plan, state *model, limit time.Duration, resp *resource.UpdateResponse) {
+	spec := plan.wish(ctx).Request(state.ID.ValueString()).AllocationSpec
+	if err := allocate.Restore(ctx, a.Site, spec, state.NodeID.ValueString(), !a.Restores(), limit); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "restore allocation "+state.ID.ValueString(), err)
+		return
+	}
+	plan.State = state.State
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	a.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // Delete releases the node.

@@ -28,6 +28,13 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if state != nil && r.RefuseLost(ctx, kindGroup, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
+	if state != nil && plan != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw), "the "+state.label(ctx),
+		&resp.Diagnostics) {
+		plan.Leftovers = types.SetUnknown(types.StringType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+		framework.PlanSteps(ctx, req, resp, []allocate.Step{{Do: allocate.DoRestore}})
+		return
+	}
 	decided := r.decide(ctx, plan, state, framework.LoadPrivate[private](ctx, req.Private), &resp.Diagnostics)
 	if plan == nil {
 		r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)

@@ -131,17 +131,23 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 func (r *group) keepsLost(ctx context.Context, state *model, now map[string]*allocate.GroupMember, resp *resource.ReadResponse) bool {
 	var machines []string
 	var missing error
+	claimed := true
 	for key, was := range state.entries(ctx) {
 		if m := now[key]; m != nil && m.ID != "" || !was.NodeID.Set {
 			continue
 		}
-		if _, err := r.Site.Ironic.NodeForRefresh(ctx, was.NodeID.V); api.IsNotFound(err) {
+		node, err := r.Site.Ironic.NodeForRefresh(ctx, was.NodeID.V)
+		if err == nil && allocate.IsRestoring(node, was.ID.V) {
+			_, err = r.Site.Ironic.AllocationForRefresh(ctx, was.ID.V)
+		}
+		if api.IsNotFound(err) {
+			claimed = claimed && node != nil && node.InstanceUUID == was.ID.V
 			machines, missing = append(machines, cmp.Or(was.NodeName.V, was.NodeID.V)), err
 		}
 	}
 	slices.Sort(machines)
 	return r.KeepsLost(ctx, resp.Private, lost.Record{
-		Kind: kindGroup, ID: state.ID.ValueString(), Use: "reserved", Machine: strings.Join(machines, ", "),
+		Kind: kindGroup, ID: state.ID.ValueString(), Use: "reserved", Claimed: claimed, Machine: strings.Join(machines, ", "),
 	}, lost.Sight{Err: missing}, &resp.Diagnostics)
 }
 
@@ -188,6 +194,10 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if allocate.In(steps, allocate.DoRestore) != nil {
+		r.restore(ctx, &plan, &now, resp)
+		return
+	}
 	byKey := r.execute(ctx, steps, &plan, &now, resp)
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &now)...) // members that could not be released are found again by their names
@@ -200,6 +210,21 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 	kept.Imported = false
 	store()
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// restore makes the allocations anew that Ironic has lost, or leaves that to their deployments.
+func (r *group) restore(ctx context.Context, plan, now *model, resp *resource.UpdateResponse) {
+	limit, found := plan.Timeouts.Create(ctx, reserveTimeout)
+	resp.Diagnostics.Append(found...)
+	before := now.entries(ctx)
+	lostOnes, _ := now.wish(ctx).Group(allocate.KeyPrefix(before, now.Name.ValueString()), before, len(before))
+	if err := allocate.RestoreGroup(ctx, r.Site, lostOnes, !r.Restores(), limit); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "restore the "+now.label(ctx), err)
+		return
+	}
+	plan.Leftovers = now.Leftovers
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	r.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // execute executes the steps of a plan, and returns the members afterwards. now is the state meanwhile.

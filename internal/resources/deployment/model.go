@@ -67,6 +67,7 @@ type model struct {
 	Attempts        types.Int64    `tfsdk:"attempts"`
 	Rebuilds        types.Int64    `tfsdk:"rebuilds"`
 	Restarts        types.Int64    `tfsdk:"restarts"`
+	Restores        types.Int64    `tfsdk:"restores"`
 	BootStatus      types.Object   `tfsdk:"boot_status"`
 	ReadyCheck      types.Object   `tfsdk:"ready_check"`
 	Ready           types.Bool     `tfsdk:"ready"`
@@ -211,7 +212,9 @@ func (m *model) volatile(node *ironic.Node) {
 func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	wanted := *m
 	m.ID, m.InstanceID, m.Attempts = types.StringValue(node.UUID), types.StringValue(instance), types.Int64Value(int64(attempts))
-	m.volatile(node)
+	if m.volatile(node); m.Restores.IsUnknown() {
+		m.Restores = types.Int64Null()
+	}
 	framework.Keep(&m.NodeName, wanted.NodeName)
 	framework.Keep(&m.InstanceName, wanted.InstanceName)
 	framework.Keep(&m.PowerState, wanted.PowerState)

@@ -43,6 +43,11 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", false, diags) {
 		return
 	}
+	if state != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw),
+		"the deployment on "+state.lostRecord().Machine, diags) {
+		d.planRestore(ctx, state, req, resp)
+		return
+	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)
 	wish := d.wish(ctx, &plan, &config, diags)
 	seen := d.seen(ctx, state, wish, kept, diags)

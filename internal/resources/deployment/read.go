@@ -33,8 +33,9 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
-	if !state.isImported() && d.KeepsLost(ctx, resp.Private, state.lostRecord(), lost.Sight{Node: node, Err: err, Seen: kept.Updated},
-		&resp.Diagnostics) {
+	if !state.isImported() && d.KeepsLost(ctx, resp.Private, state.lostRecord(), lost.Sight{
+		Node: node, Err: err, Seen: kept.Updated, Instance: state.InstanceID.ValueString(),
+	}, &resp.Diagnostics) {
 		return
 	}
 	if api.IsNotFound(err) {
@@ -73,7 +74,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	kept.begun(node)
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
-	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node) {
+	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node, state.InstanceID.ValueString()) {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
 	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)

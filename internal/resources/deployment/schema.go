@@ -157,6 +157,11 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"restarts": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "Planned restarts. A plan raises it for each machine that it restarts.",
 			},
+			"restores": schema.Int64Attribute{
+				Computed: true,
+				MarkdownDescription: "How often a plan has announced that Ironic's record is made anew of what runs, because Ironic has " +
+					"lost it. Not set: never. See [Ironic has lost its records](../guides/lost-records.md).",
+			},
 			"ready": schema.BoolAttribute{
 				Computed: true, MarkdownDescription: "Whether the last `ready_check` has passed. Null if there was none, or if the " +
 					"machine was switched off, rescued or deployed since.",

@@ -105,6 +105,8 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		return deploy.Name(ctx, machine, u.what.Name)
 	case deploy.DoAdopt:
 		return deploy.Adopt(ctx, machine, u.what, instanceID, u.limit)
+	case deploy.DoRestore:
+		return deploy.Restore(ctx, machine, u.what, u.restoration())
 	case deploy.DoDescribe:
 		return u.describe(ctx, machine)
 	case deploy.DoAsk:
@@ -253,7 +255,14 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if err == nil {
 		deploy.ForgetCheck(ctx, m)
 	}
-	err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
+	if restores := deploy.Has(u.steps, deploy.DoRestore); restores && err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "restore the deployment on node "+ironic.NodeLabel(m.Node()), err)
+		return
+	} else if restores {
+		d.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
+	} else {
+		err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
+	}
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	if err == nil {
 		m.ForgetCreation(ctx, notes.MarkReservation)

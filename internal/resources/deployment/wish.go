@@ -130,6 +130,9 @@ func (m *model) bootStatus(ctx context.Context) (status decide.Value[bootiso.Sta
 // show copies into a planned model what a plan makes of it. asked is the wish of the configuration.
 func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wish, plan deploy.Plan) {
 	f := plan.Forecast
+	if m.Restores = types.Int64Null(); state != nil && !f.Fresh {
+		m.Restores = state.Restores
+	}
 	m.keepAsked(ctx, state, asked, f.Wish)
 	m.Rebuilds, m.Restarts, m.BootStatus, m.Ready = toInt64(f.Rebuilds), toInt64(f.Restarts), showBoot(ctx, f.Boot), toBool(f.Ready)
 	if f.Fresh {

@@ -115,6 +115,7 @@ func (m *model) settings(ctx context.Context) ironic.Settings {
 // already, unless everything is true, as after an import. Unknown values always become known.
 func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 	m.ID = types.StringValue(seen.node.UUID)
+	seen.node = machine.Restored(seen.node)
 	for _, a := range attributes {
 		if a.read != nil {
 			a.read(ctx, m, seen.node, everything)

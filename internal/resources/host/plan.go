@@ -50,6 +50,13 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), false, &resp.Diagnostics) {
 		return
 	}
+	if state != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw), "host "+state.label(), &resp.Diagnostics) {
+		h.planRestore(ctx, state, kept, resp)
+		return
+	}
+	if state != nil && h.planReturn(ctx, &plan, state, kept, req, resp) {
+		return
+	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)
 	plan.settle(ctx, &config, state, before)
 	plan.planGroups(ctx, &config, state, before)

@@ -49,16 +49,17 @@ func (m managed) and(other managed) managed {
 
 // private is what private state keeps of a host: see framework.KeepPrivate.
 type private struct {
-	Managed    managed     `json:"managed,omitzero"`            // nil: no configuration was applied
-	Plan       *hosts.Plan `json:"plan,omitzero"`               // what a plan has decided, until its apply
-	Inspected  bool        `json:"inspected,omitzero"`          // the node has been inspected
-	Pending    string      `json:"inspection_pending,omitzero"` // see host.PendingInspection
-	Coming     bool        `json:"coming,omitzero"`             // Ironic is on the way to available with the node
-	Quarantine string      `json:"quarantine,omitzero"`         // why the node is in quarantine
-	Updated    time.Time   `json:"updated,omitzero"`            // see lost.Seen
-	Anew       bool        `json:"anew,omitzero"`               // see host.Order.Doubtful
-	Protected  bool        `json:"protected,omitzero"`          // the node is protected
-	Executed   string      `json:"executed,omitzero"`           // see host.ReplacedOn
+	Managed    managed         `json:"managed,omitzero"`            // nil: no configuration was applied
+	Plan       *hosts.Plan     `json:"plan,omitzero"`               // what a plan has decided, until its apply
+	Inspected  bool            `json:"inspected,omitzero"`          // the node has been inspected
+	Pending    string          `json:"inspection_pending,omitzero"` // see host.PendingInspection
+	Coming     bool            `json:"coming,omitzero"`             // Ironic is on the way to available with the node
+	Quarantine string          `json:"quarantine,omitzero"`         // why the node is in quarantine
+	Updated    time.Time       `json:"updated,omitzero"`            // see lost.Seen
+	Anew       bool            `json:"anew,omitzero"`               // see host.Order.Doubtful
+	Restored   *hosts.Restored `json:"restored,omitzero"`           // the record is being restored
+	Protected  bool            `json:"protected,omitzero"`          // the node is protected
+	Executed   string          `json:"executed,omitzero"`           // see host.ReplacedOn
 	// Replacing is the replacement of the machine whose apply has failed.
 	Replacing *hosts.Replacing `json:"replacing,omitzero"`
 	// Unverified says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
@@ -108,7 +109,7 @@ func (p *private) applied(on hosts.Hardware) {
 func (p *private) see(node *ironic.Node) {
 	p.Inspected = p.Inspected || !machine.InspectedAt(node).IsZero()
 	p.Pending, p.Coming, p.Quarantine = hosts.PendingInspection(node), hosts.IsComing(node), quarantineOf(node)
-	p.Protected, p.Executed = node.Protected, hosts.ReplacedOn(node)
+	p.Protected, p.Executed, p.Restored = node.Protected, hosts.ReplacedOn(node), hosts.RestoredOf(node)
 }
 
 // hasSeen reports whether see would change nothing.
@@ -116,7 +117,8 @@ func (p private) hasSeen(node *ironic.Node) bool {
 	again := p
 	again.see(node)
 	return again.Inspected == p.Inspected && again.Pending == p.Pending && again.Coming == p.Coming && again.Quarantine == p.Quarantine &&
-		again.Protected == p.Protected && again.Executed == p.Executed
+		again.Protected == p.Protected && again.Executed == p.Executed && (again.Restored == nil) == (p.Restored == nil) &&
+		(p.Restored == nil || *again.Restored == *p.Restored)
 }
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.

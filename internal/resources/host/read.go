@@ -61,7 +61,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		h.seeNew(ctx, node, kept, &resp.Diagnostics)
 	}
 	kept.see(node)
-	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node) {
+	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node, "") {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
 	kept.compare(state.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
@@ -127,7 +127,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	found, err := h.look(ctx, &m)
 	kept := framework.LoadPrivate[private](ctx, noted)
 	if err != nil || hosts.HasTwin(h.Site, m.ID.ValueString()) || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) ||
-		lost.IsOther(kept.Updated, found.node) {
+		lost.IsOther(kept.Updated, found.node, "") {
 		return false
 	}
 	was := m
@@ -152,7 +152,7 @@ func (h *host) isSettled(ctx context.Context, m *model, kept private) bool {
 	plan.settle(ctx, config, m, kept.Managed)
 	decided := hosts.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, kept.notes()))
 	plan.foresee(decided.Forecast, m)
-	return decided.IsEmpty() && framework.EqualModels(&plan, m) && !m.hasStrays(ctx)
+	return kept.Restored == nil && decided.IsEmpty() && framework.EqualModels(&plan, m) && !m.hasStrays(ctx)
 }
 
 // applied returns the configuration that was applied last, as far as the state and what it manages tell: without values that it has left to

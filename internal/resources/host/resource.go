@@ -133,6 +133,10 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	began := h.Site.Ironic.ServerNow()
 	defer hosts.Moved(h.Site, state.ID.ValueString())
 	todo, err := kept.planned()
+	if todo.Has(hosts.DoRestore, hosts.DoReturn) {
+		h.restore(ctx, &config, &plan, &state, kept, limit, resp)
+		return
+	}
 	var m *machine.Machine
 	if err == nil {
 		m, err = h.machineOf(ctx, req.Private, &state, &config, todo, limit)
@@ -179,6 +183,8 @@ func (h *host) machineOf(
 		return nil, fmt.Errorf("node %s has a record in Ironic again. Nothing was done. Plan again", ironic.NodeLabel(node))
 	case err != nil:
 		return nil, err
+	case notes.IsRestoring(node):
+		return nil, hosts.RefuseRestoring(node)
 	}
 	return h.Site.Record(node), nil
 }

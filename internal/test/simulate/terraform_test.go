@@ -155,9 +155,11 @@ func (p *plan) String() string {
 	return p.text()
 }
 
-// dependencies returns the addresses that a configuration refers to.
-func dependencies(settings object) (addresses []string) {
-	references(settings, func(r reference) { addresses = append(addresses, r.address) })
+// dependencies returns the addresses that a resource of a configuration refers to, also by way of others, which may not change.
+func dependencies(config configuration, address string) (addresses []string) {
+	references(config[address], func(r reference) {
+		addresses = append(append(addresses, r.address), dependencies(config, r.address)...)
+	})
 	slices.Sort(addresses)
 	return slices.Compact(addresses)
 }
@@ -168,7 +170,7 @@ func (w *workspace) plan(p *process, config configuration) *plan {
 	made := &plan{changes: map[string]*change{}}
 	steps := map[string]*core.Step{}
 	for address := range config {
-		made.changes[address] = &change{address: address, kind: schemas()[kindName(address)], after: dependencies(config[address])}
+		made.changes[address] = &change{address: address, kind: schemas()[kindName(address)], after: dependencies(config, address)}
 	}
 	for address, i := range now {
 		if made.changes[address] == nil {

@@ -1,0 +1,97 @@
+package allocate
+
+import (
+	"context"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// IsRestoring reports whether the record of a node is being restored that an allocation had reserved.
+func IsRestoring(node *ironic.Node, allocation string) bool {
+	return notes.IsRestoring(node) && (node.InstanceUUID == allocation || node.InstanceUUID == "")
+}
+
+// Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
+// deployment of the machine, which makes it with its UUID. returns: there is no such deployment. Then the machine returns to the pool without
+// a cleaning, and is reserved there. In between, another client may reserve the node; then Restore returns an error.
+func Restore(
+	ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, node string, returns bool, timeout time.Duration,
+) error {
+	lost.KeepAllocation(site, spec)
+	m, err := site.Machine(ctx, node)
+	switch {
+	case api.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	case !IsRestoring(m.Node(), spec.UUID), states.IsOccupied(m.Node()):
+		return nil
+	case returns:
+		return reserveAgain(ctx, m, spec, timeout)
+	case m.Node().InstanceUUID == "":
+		var patch ironic.Patch
+		patch.Set("/instance_uuid", spec.UUID)
+		return m.Patch(ctx, patch)
+	}
+	return nil
+}
+
+// reserveAgain returns the machine of an allocation to the pool, and reserves it there.
+func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.AllocationSpec, timeout time.Duration) error {
+	from := m.Site().Ironic
+	switch a, err := from.Allocation(ctx, spec.UUID); {
+	case err == nil && a.State == ironic.AllocationActive:
+		return m.EndRestoring(ctx)
+	case err == nil: // of a killed run, which Ironic could not fulfil
+		if err := from.DeleteAllocation(ctx, spec.UUID); err != nil {
+			return err
+		}
+	case !api.IsNotFound(err):
+		return err
+	}
+	if m.Node().InstanceUUID != "" { // Ironic lets an allocation take no node that has a reservation
+		var patch ironic.Patch
+		patch.Remove("/instance_uuid")
+		if err := m.Patch(ctx, patch); err != nil {
+			return err
+		}
+	}
+	if err := m.Reach(ctx, states.GoalAvailable, timeout); err != nil {
+		return err
+	}
+	was := notes.RestoringOf(m.Node())
+	if err := m.SetMaintenance(ctx, machine.Maintenance{On: was.Maintenance, Reason: was.Reason}); err != nil {
+		return err
+	}
+	spec.CandidateNodes = []string{m.Node().UUID}
+	a, err := failure.CreateAllocation(ctx, from, spec)
+	if err == nil {
+		_, err = AwaitAllocation(ctx, m.Site(), Request{AllocationSpec: spec}, a, timeout)
+	}
+	if err == nil {
+		err = m.Refresh(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return m.EndRestoring(ctx)
+}
+
+// RestoreGroup is Restore for the members of a group.
+func RestoreGroup(ctx context.Context, site *machine.Site, g *Group, returns bool, timeout time.Duration) error {
+	for _, m := range g.Members {
+		spec := g.spec()
+		spec.UUID, spec.Name = m.ID, m.Name
+		if err := Restore(ctx, site, spec, m.NodeID, returns, timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}

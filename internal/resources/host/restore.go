@@ -1,0 +1,113 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+)
+
+// restoring says what the restored record has of the host as Terraform has seen it last.
+func (m *model) restoring() notes.Restoring {
+	return notes.Restoring{
+		State:       ironic.State(m.ProvisionState.ValueString()),
+		Maintenance: m.Maintenance.ValueBool(), Reason: m.MaintenanceReason.ValueString(),
+	}
+}
+
+// planRestore plans that the record which Ironic has lost is made anew, and nothing else.
+func (h *host) planRestore(ctx context.Context, state *model, kept *private, resp *resource.ModifyPlanResponse) {
+	plan := *state
+	decided := hosts.DecideRestore(state.label(), ironic.State(state.ProvisionState.ValueString()))
+	framework.Show(&resp.Diagnostics, decided.Notices...)
+	plan.Restores = types.Int64Value(state.Restores.ValueInt64() + 1)
+	plan.ProvisionState, plan.LastError, plan.Fault = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	if kept.Managed.below("/power_state") == nil {
+		plan.PowerState = types.StringUnknown()
+	}
+	h.storePlan(ctx, &plan, state, decided, kept, resp)
+}
+
+// planReturn plans what becomes of a host whose record is being restored. It reports whether that is all of the plan.
+func (h *host) planReturn(
+	ctx context.Context, plan, state *model, kept *private, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+) bool {
+	if kept.Restored == nil {
+		return false
+	}
+	decided := hosts.DecideReturn(state.label(), *kept.Restored, !h.Restores())
+	framework.Show(&resp.Diagnostics, decided.Notices...)
+	if !req.Plan.Raw.Equal(req.State.Raw) {
+		resp.Diagnostics.AddError("Lost record cannot change", "The record of host "+state.label()+" is being restored. Undo the change of "+
+			"its configuration until that has ended.")
+		return true
+	}
+	if len(decided.Steps) > 0 {
+		plan.ProvisionState = types.StringUnknown()
+		h.storePlan(ctx, plan, state, decided, kept, resp)
+	}
+	return true
+}
+
+// storePlan stores a plan for the apply.
+func (h *host) storePlan(
+	ctx context.Context, plan, state *model, decided hosts.Plan, kept *private, resp *resource.ModifyPlanResponse,
+) {
+	kept.Plan = &decided
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	h.tellRun(ctx, plan, state, decided)
+}
+
+// restore makes the record anew that Ironic has lost, or ends that. If it fails, the next plan goes on with it.
+func (h *host) restore(
+	ctx context.Context, config, plan, state *model, kept *private, limit time.Duration, resp *resource.UpdateResponse,
+) {
+	m, cables, err := h.restored(ctx, config, state, kept, limit)
+	if err == nil {
+		err = m.Refresh(ctx)
+	}
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "restore the record of host "+state.label(), err)
+		return
+	}
+	planned := *plan
+	plan.fromNode(ctx, sight{node: m.Node(), Cables: cables}, false)
+	plan.keepPlanned(ctx, &planned)
+	plan.Restores, plan.Cleanings = planned.Restores, planned.Cleanings
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	kept.see(m.Node())
+	kept.Plan, kept.Updated, kept.Anew = nil, lost.Seen(time.Time{}, m.Node()), false
+	h.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// restored does the step of a plan that restores a record.
+func (h *host) restored(ctx context.Context, config, state *model, kept *private, limit time.Duration) (
+	m *machine.Machine, cables hosts.Cables, err error,
+) {
+	if kept.Plan.Has(hosts.DoReturn) {
+		if m, err = h.Site.Machine(ctx, state.ID.ValueString()); err == nil {
+			err = hosts.Return(ctx, m, state.PowerState.ValueString() == framework.PowerOn && !config.PowerState.IsNull(), limit)
+		}
+		if err == nil {
+			cables, err = hosts.ReadCables(ctx, h.Site, m.Node().UUID, !state.PortGroups.IsNull())
+		}
+		return m, cables, err
+	}
+	seen, settings := kept.Updated, config.hostSettings(ctx, nil)
+	if state.Retired.ValueBool() && config.Retired.IsNull() { // as a quarantine does
+		settings.Settings["retired"], settings.Settings["retired_reason"] = true, state.RetiredReason.ValueString()
+	}
+	return hosts.Restoration{
+		ID: state.ID.ValueString(), Settings: settings, Cabling: config.cablingOf(ctx, nil), Was: state.restoring(),
+		Instance: state.InstanceID.ValueString(), Target: state.TargetState.ValueString(), Limit: limit,
+		IsOther: func(n *ironic.Node) bool { return lost.IsOther(seen, n, "") },
+	}.Do(ctx, h.Site)
+}

@@ -1,0 +1,159 @@
+package simulate_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// restoration is a machine whose record is lost and restored.
+type restoration struct {
+	name   string
+	config configuration
+	state  string   // of the node before the loss; "": as the apply has left it
+	verbs  []string // that the machine is sent
+	after  string   // the state of the node afterwards
+}
+
+// restorations are those of each kind of machine.
+func restorations() []restoration {
+	allocated := func() configuration { // with a BMC that tells the power
+		config := oneOfEach("v1")
+		config["metal_host.a"] = installed("v1")["metal_host.a"]
+		return config
+	}
+	reserved, idle := allocated(), configuration{"metal_host.a": installed("v1")["metal_host.a"]}
+	delete(reserved, "metal_deployment.a")
+	adopted := []string{"adopt", "manage"}
+	return []restoration{
+		{"image", installed("v1"), "", adopted, "active"},
+		{"image with an allocation", allocated(), "", adopted, "active"},
+		{"protected", with(allocated(), "metal_deployment.a", "protected", true), "", adopted, "active"},
+		{"live ISO", booted("v1", "n1"), "", adopted, "active"},
+		{"adopted", adopting(), "", adopted, "active"},
+		{"with a VIF", without(connected("1"), "metal_host.a", "power_state"), "", adopted, "active"},
+		{"in service", installed("v1"), "servicing", adopted, "active"},
+		{"in rescue mode", installed("v1"), "rescue", adopted, "active"},
+		{"reserved", reserved, "", []string{"manage", "provide"}, "available"},
+		{"idle", idle, "", []string{"manage", "provide"}, "available"},
+		{"manageable", idle, "manageable", []string{"manage"}, "manageable"},
+		{"failed to be cleaned", idle, "clean failed", []string{"manage"}, "manageable"},
+	}
+}
+
+// A machine whose record is restored is neither switched nor written to, and the next plan is empty.
+func TestRestore_touchesNoMachine(t *testing.T) {
+	t.Parallel()
+	for _, r := range restorations() {
+		for loss, befall := range losses {
+			if loss == "the node is made anew by another client" {
+				continue // see TestRestore_refusesTheRecordOfAnotherClient
+			}
+			t.Run(r.name+"/"+loss, func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, func(t *testing.T) { r.live(t, befall, death{}) })
+			})
+		}
+	}
+}
+
+// A restoration goes on after a kill at any moment.
+func TestRestore_goesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	for _, r := range restorations() {
+		if r.state != "" {
+			continue
+		}
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after %t", r.name, after), func(t *testing.T) {
+				t.Parallel()
+				everyMoment(t, 3, func(t *testing.T, moment int) bool {
+					t.Helper()
+					return r.live(t, deleteRecord, death{moment: moment, after: after})
+				})
+			})
+		}
+	}
+}
+
+// live lets the record of a machine get lost, restores it, perhaps with a kill, and checks what is left. It returns false if the provider
+// was not killed.
+func (r restoration) live(t *testing.T, befall func(*testing.T, *site, string), when death) (killed bool) {
+	t.Helper()
+	s := newSite(uint64(when.moment))
+	s.secrets = []string{secret}
+	w := s.workspace("w", nil)
+	defer s.check(t, fmt.Sprintf("restore: %s, moment %d, after %t", r.name, when.moment, when.after))
+	if w.apply(t, r.config, death{}).failed {
+		s.broken("the first apply has failed")
+		return false
+	}
+	id := w.text("metal_host.a", "id")
+	if r.state != "" {
+		s.fake.Set(id, "provision_state", r.state)
+		for address, c := range w.replan(t, r.config).changes {
+			if c.refreshed != nil {
+				w.set(address, c.refreshed)
+			}
+		}
+	}
+	before := s.fake.Nodes()[0]
+	<-time.After(time.Minute)
+	befall(t, s, id)
+	s.forget()
+	inState := slices.Sorted(maps.Keys(w.state()))
+	w.block = object{"lost_records": "restore"}
+	end := w.apply(t, r.config, when)
+	if end.failed || w.apply(t, r.config, death{}).failed {
+		s.broken("the record is not restored")
+	}
+	if left := w.replan(t, r.config); !left.empty() {
+		s.broken("the plan after the restoration is %s", left)
+	}
+	if w.block = nil; w.apply(t, r.config, death{}).failed {
+		s.broken("the apply without lost_records has failed")
+	}
+	if left := w.replan(t, r.config); left.empty() != (r.after != "manageable") {
+		s.broken("the next plan is %s", left)
+	}
+	var sent []string
+	for _, v := range s.verbs {
+		sent = append(sent, v.target)
+	}
+	if slices.Sort(sent); !slices.Equal(sent, r.verbs) {
+		s.broken("the machine was sent %q, want %q", sent, r.verbs)
+	}
+	n, _ := s.fake.Node(id)
+	if n.ProvisionState != r.after || n.Maintenance || n.Raw["automated_clean"] != before.Raw["automated_clean"] {
+		s.broken("the node is %s, in maintenance: %t, automated_clean: %v", n.ProvisionState, n.Maintenance,
+			n.Raw["automated_clean"])
+	}
+	if r.state == "" && (n.InstanceUUID != before.InstanceUUID || n.Raw["protected"] != before.Raw["protected"]) {
+		s.broken("the node has instance %s, protected: %v", n.InstanceUUID, n.Raw["protected"])
+	}
+	if now := slices.Sorted(maps.Keys(w.state())); !slices.Equal(now, inState) {
+		s.broken("in state are %q, want %q", now, inState)
+	}
+	return end.killed
+}
+
+// What another client has made under the UUID of a lost record is not taken for the machine.
+func TestRestore_refusesTheRecordOfAnotherClient(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		s := newSite(1)
+		w := s.workspace("w", nil)
+		defer s.check(t, "the record of another client")
+		if w.apply(t, installed("v1"), death{}).failed {
+			s.broken("the first apply has failed")
+		}
+		losses["the node is made anew by another client"](t, s, w.text("metal_host.a", "id"))
+		s.forget()
+		w.block = object{"lost_records": "restore"}
+		if !w.apply(t, installed("v1"), death{}).failed || len(s.verbs) > 0 {
+			s.broken("the apply worked, or sent %v", s.verbs)
+		}
+	})
+}
