@@ -1,21 +1,12 @@
 package deploy
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
-
-// Assumed is what a plan has seen of a machine that it restarts or switches.
-type Assumed struct {
-	State       ironic.State `json:"state,omitempty"`
-	Maintenance bool         `json:"maintenance,omitempty"`
-	Power       PowerState   `json:"power,omitempty"`    // of a machine to restart; "" if the plan does not know it
-	Switched    string       `json:"switched,omitempty"` // when its power was changed last; "" if the plan does not know it
-}
 
 // assume notes in the steps that restart or switch the machine what the plan has seen of it.
 func (d *decision) assume() {
@@ -23,12 +14,12 @@ func (d *decision) assume() {
 		step := &d.plan.Steps[i]
 		switch step.Do.Phase() { //nolint:exhaustive // Ironic's own rules and the walk guard the others
 		case Restarts, Switches, Checks:
-			step.Was = Assumed{State: d.seen.State, Maintenance: d.seen.Sight.Maintenance}
+			step.Was = machine.Assumed{State: d.seen.State, Maintenance: d.seen.Sight.Maintenance}
 		}
 		if step.Do == DoRestart && !d.plan.Operates() {
 			step.Was.Switched = d.seen.Sight.Switched
 			if power := d.seen.Power; power.Set && !power.Unknown {
-				step.Was.Power = power.V
+				step.Was.Power = string(power.V)
 			}
 		}
 	}
@@ -46,35 +37,26 @@ func (s Step) CheckAssumed(node *ironic.Node, instance string) error {
 	if err := machine.CheckReservation(node, instance); err != nil {
 		return err
 	}
-	differs := s.Was.differences(s.Do, node)
-	if len(differs) == 0 {
+	if s.Was == (machine.Assumed{}) && !slices.Contains([]Kind{DoRestart, DoPowerOn, DoPowerOff}, s.Do) {
 		return nil
 	}
-	return &failure.Error{
-		Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("node %s was left as it is, because it has changed since the plan: %s",
-			ironic.NodeLabel(node), strings.Join(differs, ", and ")),
-		Advice: "Find out who uses the machine now, then run terraform plan again.",
+	other, held, switched := "", "", ""
+	if state := ironic.State(node.ProvisionState); state != s.Was.State { // or a step before has led to active
+		other = machine.Assumed{State: stateActive}.IsOther(node)
 	}
+	if s.Do != DoCheck {
+		held = s.Was.IsHeld(node)
+	}
+	if s.Do == DoRestart && !s.executed(node) {
+		switched = s.Was.IsSwitched(node)
+	}
+	return machine.ChangedSince(node, other, held, switched)
 }
 
-// differences says how a node differs from what the plan has seen.
-func (a Assumed) differences(do Kind, node *ironic.Node) (texts []string) {
-	if a == (Assumed{}) && do != DoRestart && do != DoPowerOn && do != DoPowerOff {
+// CheckEnd returns an error if a machine whose deployment is to end is not as the last read has seen it. It is none if the end has begun.
+func CheckEnd(was machine.Assumed, node *ironic.Node) error {
+	if !states.IsOccupied(node) || states.UndeployUnfinished(node) || was == (machine.Assumed{}) {
 		return nil
 	}
-	if state := ironic.State(node.ProvisionState); state != stateActive && state != a.State {
-		texts = append(texts, fmt.Sprintf("it is in state %q", state))
-	}
-	if node.Maintenance && !a.Maintenance && do != DoCheck {
-		texts = append(texts, "it is in maintenance"+inBrackets(node.MaintenanceReason))
-	}
-	power, switched := machine.Power(node), machine.PowerChangedAt(node)
-	switch {
-	case do != DoRestart, power == string(PowerOff): // a machine that is off is only switched on, for example after a killed restart
-	case a.Power == PowerOff && power == string(PowerOn):
-		texts = append(texts, "it is on, and was off")
-	case a.Switched != "" && switched != "" && switched != a.Switched:
-		texts = append(texts, fmt.Sprintf("its power was changed at %s, so it may have been restarted already", switched))
-	}
-	return texts
+	return machine.ChangedSince(node, was.IsOther(node), was.IsHeld(node))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // What other clients do between the plan and the step keeps each step that would disturb it from the machine.
@@ -45,12 +46,12 @@ func TestStep_checksWhatThePlanAssumed(t *testing.T) {
 		"change unknown": {func(n *ironic.Node) { n.DriverInternalInfo = nil }, nil, ""},
 	} {
 		for _, kind := range all {
-			was := deploy.Assumed{}
+			was := machine.Assumed{}
 			if slices.Contains(append(moves, deploy.DoCheck), kind) {
 				was.State = "active"
 			}
 			if kind == deploy.DoRestart {
-				was.Power, was.Switched = deploy.PowerOn, at
+				was.Power, was.Switched = "on", at
 			}
 			node := &ironic.Node{}
 			node.InstanceUUID, node.ProvisionState, node.PowerState, node.Protected = "mine", "active", "power on", true
@@ -68,12 +69,12 @@ func TestStep_checksWhatThePlanAssumed(t *testing.T) {
 	node := &ironic.Node{}
 	node.InstanceUUID, node.ProvisionState, node.Maintenance = "mine", "rescue", true
 	node.PowerState, node.ProvisionState, node.Maintenance = "power on", "active", false
-	wasOff := deploy.Step{Do: deploy.DoRestart, Was: deploy.Assumed{State: "active", Power: deploy.PowerOff}}
+	wasOff := deploy.Step{Do: deploy.DoRestart, Was: machine.Assumed{State: "active", Power: "off"}}
 	if err := wasOff.CheckAssumed(node, "mine"); err == nil || !strings.Contains(err.Error(), "it is on, and was off") {
 		t.Errorf("switched on since: %v", err)
 	}
 	node.ProvisionState, node.Maintenance = "rescue", true
-	planned := deploy.Step{Do: deploy.DoPowerOff, Was: deploy.Assumed{State: "rescue", Maintenance: true}}
+	planned := deploy.Step{Do: deploy.DoPowerOff, Was: machine.Assumed{State: "rescue", Maintenance: true}}
 	if err := planned.CheckAssumed(node, "mine"); err != nil {
 		t.Errorf("as planned: %v", err)
 	}

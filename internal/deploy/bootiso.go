@@ -212,6 +212,7 @@ func attachISO(ctx context.Context, m *machine.Machine, d Deployment, timeout ti
 	}
 	mark := InstanceMarkerOf(m.Node())
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), deployedSince(m.Node()), machine.LastPowerChange(m.Node())
+	mark.Restart = startFor(m, d.Restart, "")
 	var patch ironic.Patch
 	patch.Set("/extra/"+notes.KeyBoot, bootNoteFor(m.Node(), d.LiveISO.Artifacts))
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)

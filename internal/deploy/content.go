@@ -81,6 +81,7 @@ type Deployment struct {
 	Name        string // of the instance, in Ironic only; "": it stays as it is. Not a part of Digest
 	// Triggers are part of Digest only: with other triggers the same content is deployed again.
 	Triggers map[string]string
+	Restart  string // TriggersDigest of restart_triggers. Not a part of Digest: a start with the same content is enough
 	// SecretVersion stands in Digest for the secret parts of ConfigDrive, so that the digest reveals nothing about them.
 	SecretVersion string
 }

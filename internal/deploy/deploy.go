@@ -245,7 +245,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	}
 	want[notes.KeyMarker] = InstanceMarker{
 		Digest: d.Digest(), State: m.State(), Since: deployedSince(node),
-		Keys: slices.Sorted(maps.Keys(want)),
+		Keys: slices.Sorted(maps.Keys(want)), Restart: startFor(m, d.Restart, ""),
 	}
 	for key, value := range lost.Info {
 		if _, given := want[key]; !given {

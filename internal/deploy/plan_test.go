@@ -35,6 +35,12 @@ image=b, on_change=? | active | - | !Value must be known during plan | 0/0
 restart_triggers=2 | active | restart (restart) | Machine is restarted | 0/1
 restart_triggers=? | active | restart (restart)? | Machine is restarted | 0/?
 restart_triggers=2 | off | restart (restart) | Machine is restarted | 0/1
+restart_triggers=2 | another run has restarted for 2 | - | Restart of an earlier run is recorded | 0/0
+restart_triggers=2 | off, another run has restarted for 2 | - | Restart of an earlier run is recorded | 0/0
+restart_triggers=3 | another run has restarted for 2 | restart (restart) | Machine is restarted | 0/1
+restart_triggers=2 | this run has restarted for 2 | restart (restart) | Machine is restarted | 0/1
+restart_triggers=2, image=b | another run has restarted for 2 | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+the same | another run has restarted for 2 | - | - | 0/0
 restart_triggers=2, power_state=off | active | power-off (restart) | Power is switched | 0/0
 restart_triggers=2, power_state=off | off | - | - | 0/0
 restart_triggers=2, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
@@ -609,6 +615,7 @@ image=? | active | rebuild (wipe)?, check | Rebuild wipes the root disk | ?/0
 image=b | active, an earlier run has deployed the wish | check | Deployment of an earlier run is recorded | 0/0
 image=b, on_change=ignore | active | - | - | 0/0
 restart_triggers=2 | active | restart (restart), check | Machine is restarted | 0/1
+restart_triggers=2 | another run has restarted for 2 | check | Restart of an earlier run is recorded | 0/0
 power_state=off | active | power-off (restart) | Power is switched | 0/0
 power_state=off, image=b | active | rebuild (wipe), power-off (restart) | Rebuild wipes the root disk, Power is switched | 1/0
 power_state=on | off | power-on, check | Power is switched | 0/0

@@ -60,6 +60,8 @@ type InstanceMarker struct {
 	Since  string       `json:"since"`           // when the node entered that state
 	Power  string       `json:"power,omitempty"` // for a boot without a verb: the time of the node's last power change
 	Keys   []string     `json:"keys,omitempty"`  // keys of instance_info that were written for this deployment
+	// Restart is the last start for restart_triggers: of this deployment, or of the machine while it runs it
+	Restart *Restarted `json:"restart,omitempty"`
 }
 
 // InstanceMarkerOf returns the marker of a node; the zero value if it has none.

@@ -7,6 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
 
@@ -33,12 +34,14 @@ type Forecast struct {
 
 // Step is one thing that an apply does to a machine. It can be kept as JSON.
 type Step struct {
-	Do    Kind           `json:"do"`
-	Cost  decide.Cost    `json:"cost"`
-	Maybe bool           `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
-	Ports VIFConnections `json:"ports,omitzero"`  // what to attach and detach
-	Boot  BootReason     `json:"boot,omitzero"`
-	Was   Assumed        `json:"was,omitzero"` // what the plan has seen of the machine
+	Do    Kind            `json:"do"`
+	Cost  decide.Cost     `json:"cost"`
+	Maybe bool            `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
+	Ports VIFConnections  `json:"ports,omitzero"`  // what to attach and detach
+	Boot  BootReason      `json:"boot,omitzero"`
+	Was   machine.Assumed `json:"was,omitzero"` // what the plan has seen of the machine
+	// Restart has the triggers of a restart, and the time of the note that the state knew of.
+	Restart Restarted `json:"restart,omitzero"`
 }
 
 // BootReason is what a restart with a live ISO was decided for.

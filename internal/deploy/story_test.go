@@ -214,6 +214,11 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s.LosesReservation = true
 		case "to be called n2":
 			s.PlannedName = "n2"
+		case "another run has restarted for 2", "this run has restarted for 2":
+			s.Sight.Restart = deploy.Restarted{Triggers: deploy.TriggersDigest(decide.Known("2")), At: now}
+			if strings.HasPrefix(fact, "this") {
+				s.Restart = s.Sight.Restart
+			}
 		case "no BMC":
 			s.Sight.Boot.Powered = false
 		case "waits for a restart by hand":

@@ -139,6 +139,7 @@ type Seen struct {
 	Sight   Sight
 	Runs    Footprint // of the node as of the recorded deployment
 	Last    Wanted
+	Restart Restarted // what was noted on the node as of the recorded deployment
 
 	HostEnds   bool // the plan destroys the host, and with it the node
 	LosesNode  bool // the plan replaces the host, and node_id names another node after it
@@ -160,6 +161,8 @@ type Sight struct {
 	Content string            `json:"content"`
 	Boot    bootiso.Candidate `json:"boot"` // what the decision about a live ISO depends on
 
+	Restart Restarted `json:"restart,omitzero"` // that has happened
+
 	Maintenance bool   `json:"maintenance,omitempty"`
 	Switched    string `json:"switched,omitempty"` // when Ironic last changed the power; "" if that is not known
 
@@ -170,7 +173,7 @@ type Sight struct {
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	s := Sight{Name: node.Name, Content: runningContent(node), Boot: BootFacts(node), Maintenance: node.Maintenance}
+	s := Sight{Name: node.Name, Content: runningContent(node), Boot: BootFacts(node), Maintenance: machine.ByPeople(node), Restart: DoneRestart(node)}
 	s.Switched = machine.PowerChangedAt(node)
 	s.Deploy = cmp.Or(deployinterface.Deployment{Info: node.InstanceInfo}.Override(), deployinterface.Name(node.ActingDeploy))
 	if node.DeployInterface != node.ActingDeploy {

@@ -175,20 +175,41 @@ func (m *Machine) PowerCut() []decide.Notice {
 // Reboot switches the machine off and on, or only on if it is off, and waits for it. OffSoft and OffGraceful switch it off as for
 // SwitchOff: an operating system may ignore Ironic's "soft rebooting", which does not always show that (reference/ironic.md#soft-restarts).
 func (m *Machine) Reboot(ctx context.Context, how OffMode, timeout time.Duration) error {
-	was := m.footing()
+	return m.RebootOnce(ctx, how, timeout, func(context.Context) (bool, error) { return false, nil })
+}
+
+// RebootOnce is Reboot, unless done reports right before the first request, while the machine has a slot, that another run has begun to
+// restart it: then RebootOnce waits for the end of that.
+func (m *Machine) RebootOnce(
+	ctx context.Context, how OffMode, timeout time.Duration, done func(context.Context) (bool, error),
+) (err error) {
+	was, others := m.footing(), false
+	first := func(ctx context.Context) (bool, error) {
+		others, err = done(ctx)
+		return others, err
+	}
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
 		return err
 	}
 	if m.node.PowerState == powerOn && !how.cutsPower() {
 		defer m.KeepSlot()() // while it is off, it must not wait for a slot
-		if err := m.shutDown(ctx, how, powerChange{was: was, to: nodes.SoftPowerOff, want: powerOff, restarts: true}, timeout); err != nil {
+		asks := powerChange{was: was, to: nodes.SoftPowerOff, want: powerOff, restarts: true, done: first}
+		if err := m.shutDown(ctx, how, asks, timeout); err != nil {
 			return m.leftDown(ctx, err)
 		}
+		first = nil
 	}
-	if m.node.PowerState == powerOff {
-		return m.leftDown(ctx, m.changePower(ctx, powerChange{was: was, to: nodes.PowerOn, want: powerOn}, timeout))
+	switch {
+	case others:
+	case m.node.PowerState == powerOff:
+		err = m.leftDown(ctx, m.changePower(ctx, powerChange{was: was, to: nodes.PowerOn, want: powerOn, done: first}, timeout))
+	default:
+		err = m.changePower(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn, restarts: true, done: first}, timeout)
 	}
-	return m.changePower(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn, restarts: true}, timeout)
+	if err == nil && others {
+		return m.awaitPower(ctx, powerOn, true, timeout)
+	}
+	return err
 }
 
 // leftDown returns the error of a restart, as one of failure.KindDown if the machine was shut down for it, or still may be, and was not
@@ -220,6 +241,8 @@ type powerChange struct {
 	want     string        // the power state that it leads to
 	asks     time.Duration // how long Ironic waits for the operating system; zero: as its configuration says
 	restarts bool          // it restarts the machine, or begins that
+	// done reports right before the request that it is not needed any more; nil: it is
+	done func(context.Context) (bool, error)
 }
 
 // changePower requests a power change and waits for its end; the time-out starts with the request.
@@ -287,6 +310,11 @@ func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout
 	err = m.asItWas(ctx, change.was, &deadline, func() error {
 		return m.untilSettled(ctx, timeout, func() error {
 			return m.orderOnce(ctx, change, timeout, &deadline, func(ctx context.Context) error {
+				if change.done != nil {
+					if done, err := change.done(ctx); done || err != nil {
+						return err
+					}
+				}
 				if sent = needed(); !sent {
 					return nil
 				}

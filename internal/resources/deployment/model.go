@@ -131,7 +131,7 @@ func (m *model) deployment(ctx context.Context) (d deploy.Deployment, diags diag
 		want := iso.Want()
 		d.LiveISO = &want
 	}
-	d.Triggers = framework.StringMap(m.RebuildTriggers)
+	d.Triggers, d.Restart = framework.StringMap(m.RebuildTriggers), deploy.TriggersDigest(text(ctx, m.RestartTriggers))
 	d.Capabilities = framework.StringMap(m.Capabilities)
 	d.Traits = framework.StringSet(m.Traits)
 	slices.Sort(d.Traits)

@@ -24,7 +24,9 @@ type private struct {
 	// Replaces is of the plan of a new deployment, for the destruction of the one that it replaces.
 	Replaces replacement `json:"replaces,omitzero"`
 	Updated  time.Time   `json:"updated,omitzero"` // see lost.Seen
-	Unbegun  bool        `json:"unbegun,omitzero"` // the creation was interrupted before Ironic was seen at work on the deployment
+	// Restart is what was noted on the node as of the recorded deployment.
+	Restart deploy.Restarted `json:"restart,omitzero"`
+	Unbegun bool             `json:"unbegun,omitzero"` // the creation was interrupted before Ironic was seen at work on the deployment
 	// Superseded is of the plan of a destruction that this run makes after a creation has taken the deployment over.
 	Superseded bool `json:"superseded,omitzero"`
 }
@@ -48,7 +50,7 @@ func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error
 	p.Sight, p.Updated = deploy.SightOf(node), lost.Seen(p.Updated, node)
 	switch {
 	case failed == nil: // the node was just read
-		p.Runs = runs
+		p.Runs, p.Restart = runs, deploy.NotedRestart(node)
 		return
 	case failure.IsInterrupted(failed) && !deploy.Begun(ironic.State(node.ProvisionState)):
 		p.Unbegun = true

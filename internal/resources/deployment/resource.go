@@ -89,7 +89,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	}
 	if err == nil {
 		label = ironic.NodeLabel(m.Node())
-		lost, err = d.undeploy(ctx, &state, m, framework.LoadPrivate[private](ctx, req.Private).Replaces, limit)
+		lost, err = d.undeploy(ctx, &state, m, framework.LoadPrivate[private](ctx, req.Private), limit)
 	}
 	if api.IsInterrupted(err) && !failure.Is(err, failure.KindQueued) {
 		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. Run the "+
@@ -109,14 +109,18 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 // undeploy undeploys the machine, when it is its turn if another deployment replaces this one. lost is the error of making the allocation
 // again.
 func (d *deployment) undeploy(
-	ctx context.Context, state *model, m *machine.Machine, by replacement, limit time.Duration,
+	ctx context.Context, state *model, m *machine.Machine, kept private, limit time.Duration,
 ) (lost string, err error) {
-	turn, next, err := d.turnToReplace(ctx, m, by, limit)
+	turn, next, err := d.turnToReplace(ctx, m, kept.Replaces, limit)
 	if err != nil {
 		return "", err
 	}
 	defer turn.Abandon(ctx)
 	defer host.Deleting(d.Site, state.ID.ValueString())(false)
+	was := machine.Assumed{State: ironic.State(state.ProvisionState.ValueString()), Maintenance: kept.Sight.Maintenance}
+	if err = deploy.CheckEnd(was, m.Node()); err != nil {
+		return "", err
+	}
 	if err = deploy.DisconnectVIFs(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
 		lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 		err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))

@@ -113,9 +113,12 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		if err := u.check(machine, step); err != nil {
 			return err
 		}
+		if u.what.DeployedWith(machine.Node()) { // another run has asked, and a person may have restarted it since
+			return nil
+		}
 		return deploy.RecordBoot(ctx, machine, u.what, step.Boot.Obsolete)
 	case deploy.DoRestart:
-		return machine.Reboot(ctx, u.config.offMode(), u.limit)
+		return deploy.Restart(ctx, machine, step, u.config.offMode(), u.limit)
 	case deploy.DoPowerOn, deploy.DoPowerOff:
 		return u.config.switchPower(ctx, machine, u.limit)
 	case deploy.DoCheck:
@@ -281,6 +284,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if outcome.Arrived {
 		kept.Past = kept.Past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), end.Runs)
 		kept.noteFootprint(ctx, m, outcome.Footprint)
+		kept.Restart = deploy.NotedRestart(m.Node())
 	}
 	report(&resp.Diagnostics, doing, err)
 	store()

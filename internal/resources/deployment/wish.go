@@ -109,6 +109,7 @@ func seen(ctx context.Context, state *model, was deploy.Wish, kept *private) dep
 		Boot:  state.bootStatus(ctx),
 		Ready: flag(state.Ready), Unbegun: kept.Unbegun,
 		Past: kept.Past, Names: kept.Names, Sight: kept.Sight, Runs: kept.Runs, Last: kept.Last,
+		Restart: kept.Restart,
 	}
 }
 
