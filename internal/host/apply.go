@@ -65,6 +65,9 @@ func (w *Work) asPlanned(node *ironic.Node) error {
 	if step, replaces := w.Plan.Find(DoReplace); replaces {
 		return w.checkReplaced(step.Instance)
 	}
+	if err := w.checkAssumed(node); err != nil {
+		return err
+	}
 	if w.Was == nil || w.Plan.Has(DoWalk, DoVerify) || states.Deployed(w.Was) || !w.unsettled(node) {
 		return nil
 	}

@@ -13,10 +13,12 @@ import (
 
 // Order describes what an apply does to a host.
 type Order struct {
-	Wish   Wish
-	Plan   Plan         // what the plan has announced; the apply does nothing else
-	Was    *ironic.Node // provision state and reservation in the prior state; nil for a new host
-	Intent Intent       // what no other node may have too; not used for a new host, whose creation has claimed it
+	Wish Wish
+	Plan Plan         // what the plan has announced; the apply does nothing else
+	Was  *ironic.Node // provision state and reservation in the prior state; nil for a new host
+	// Assumed is what the prior state says of the machine
+	Assumed machine.Assumed
+	Intent  Intent // what no other node may have too; not used for a new host, whose creation has claimed it
 
 	Settings  *Settings
 	Cabling   WantedCables

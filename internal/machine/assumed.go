@@ -51,7 +51,7 @@ func (a Assumed) IsHeld(n *ironic.Node) string {
 func (a Assumed) IsSwitched(n *ironic.Node) string {
 	switched := PowerChangedAt(n)
 	switch {
-	case n.PowerState != powerOn:
+	case n.PowerState != powerOn, states.InProgress(a.State): // Ironic switches it, too
 	case a.Power == "off":
 		return "it is on, and was off"
 	case a.Switched != "" && switched != "" && switched != a.Switched:
@@ -60,9 +60,14 @@ func (a Assumed) IsSwitched(n *ironic.Node) string {
 	return ""
 }
 
+// Changes says in all how a node differs; "" if it does not.
+func (a Assumed) Changes(n *ironic.Node) string {
+	return joined([]string{a.IsOther(n), a.IsHeld(n), a.IsSwitched(n)})
+}
+
 // ChangedSince returns an error of KindRefused that says how a node has changed since the plan; nil if all texts are empty.
 func ChangedSince(n *ironic.Node, how ...string) error {
-	text := Joined(how)
+	text := joined(how)
 	if text == "" {
 		return nil
 	}
@@ -73,8 +78,8 @@ func ChangedSince(n *ironic.Node, how ...string) error {
 	}
 }
 
-// Joined joins the texts that are not empty.
-func Joined(texts []string) string {
+// joined joins the texts that are not empty.
+func joined(texts []string) string {
 	var all []string
 	for _, text := range texts {
 		if text != "" {

@@ -297,6 +297,11 @@ func TestMaintenance_outlastsAFault(t *testing.T) {
 	})
 }
 
+// changedAt is driver_internal_info of a node whose power was changed at an hour.
+func changedAt(hour string) map[string]any {
+	return map[string]any{"last_power_state_change": "2026-11-26T" + hour + ":00:00.000000"}
+}
+
 // What was not confirmed is not done to a machine that has changed since the question, also if there was no question about it then.
 func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 	t.Parallel()
@@ -327,6 +332,19 @@ func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 			},
 			map[string]any{"provision_state": "available"},
 			"makes it available again, for which Ironic erases its disks unless automated cleaning is off, which was not confirmed",
+		},
+		"ran, now in rescue": {off, deployed, map[string]any{"provision_state": "rescue"}, `it is in state "rescue"`},
+		"ran, now in maintenance": {
+			erase, deployed, map[string]any{"maintenance": true, "maintenance_reason": "disk is read out"},
+			"it is in maintenance (disk is read out)",
+		},
+		"restarted by another": {
+			operate.Power(machine.ActionReboot), map[string]any{"power_state": "power on", "driver_internal_info": changedAt("10")},
+			map[string]any{"driver_internal_info": changedAt("11")}, "it may have been restarted already",
+		},
+		"was off, now on": {
+			operate.Provide(nil), map[string]any{"provision_state": "manageable", "power_state": "power off"},
+			map[string]any{"power_state": "power on"}, "it is on, and was off",
 		},
 		"another reservation": {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
 	} {

@@ -20,11 +20,12 @@ type Reservation struct {
 	Node       *ironic.Node       // nil: the allocation has none, or it does not exist any more
 }
 
-// Is reports whether two reservations are the same one of the same node.
+// Is reports whether two reservations are the same one of the same node, and r finds the node as other did.
 func (r Reservation) Is(other Reservation) bool {
 	allocation, node, instance := r.ids()
 	a, n, i := other.ids()
-	return allocation == a && node == n && instance == i
+	same := allocation == a && node == n && instance == i
+	return same && (r.Node == nil || machine.AssumedOf(other.Node).Changes(r.Node) == "")
 }
 
 func (r Reservation) ids() (allocation, node, instance string) {

@@ -82,6 +82,8 @@ func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
 		return now.AtWork + ", may be at work on it now"
 	case now.Harm >= Cuts && node.InstanceUUID != t.Node.InstanceUUID:
 		return "it has another reservation now"
+	case now.Harm > Harmless:
+		return machine.AssumedOf(t.Node).Changes(node)
 	}
 	return ""
 }

@@ -157,6 +157,14 @@ func (m *model) node() *ironic.Node {
 	}
 }
 
+// assumed is what a state says of the machine to the steps of its next apply.
+func (m *model) assumed() machine.Assumed {
+	return machine.Assumed{
+		State: ironic.State(m.ProvisionState.ValueString()), Maintenance: m.Maintenance.ValueBool() && m.Fault.IsNull(),
+		Power: m.PowerState.ValueString(),
+	}
+}
+
 // lostRecord is the host as it is if Ironic has lost its record.
 func (m *model) lostRecord() lost.Record {
 	return lost.Record{Kind: kindHost, ID: m.ID.ValueString(), Machine: m.label()}.Of(m.node())

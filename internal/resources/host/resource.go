@@ -275,7 +275,7 @@ func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order h
 	order.GoesOn = c.plan.OnFailure.ValueString() == onFailureWarn
 	order.EndTemporary = h.EndTemporary
 	if c.state != nil && !c.madeAnew {
-		order.Was = c.state.node()
+		order.Was, order.Assumed = c.state.node(), c.state.assumed()
 		order.Intent = c.plan.intent(ctx, c.config, c.state, m.Node().DriverInfo, c.before)
 	}
 	c.work = hosts.NewWork(m, order)
