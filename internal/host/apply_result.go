@@ -21,6 +21,9 @@ func (w *Work) takeOut(ctx context.Context, failed error) error {
 	if taken == "" || failure.Is(failed, sharing.KindLeftover) || !LeavesService(w.Wish) || !sharing.MayLeaveService(w.Node()) {
 		return failed
 	}
+	if err := w.Machine.Patch(ctx, sharing.MarkOut(w.Machine.Site().Ironic.ServerNow())); err != nil {
+		return errors.Join(failed, err)
+	}
 	if err := w.Machine.SetMaintenance(ctx, machine.Maintenance{On: true, Reason: sharing.ReasonInUse}); err != nil {
 		return errors.Join(failed, err)
 	}

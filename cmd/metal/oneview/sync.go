@@ -23,10 +23,10 @@ failed or deploy failed:
   taken     A OneView user has taken the server of an available node, or of a node whose cleaning failed for that
             reason. The pass puts the node into maintenance with the reason "node in use by OneView", and makes it
             manageable, so that Ironic does not allocate it.
-  freed     The server of a node with that reason is free again. The pass ends the maintenance and sends provide, which
-            cleans the node. For the cleaning, the pass applies a temporary server profile from
-            server_profile_template_uri in the node's capabilities; the first pass after the cleaning removes the
-            profile. Without that capability, the pass does not change the node. While a node waits for a slot of the
+  freed     The server of such a node is free again. The pass ends the maintenance and sends provide, which cleans the
+            node. It only reports a node whose driver_info does not show that a pass or an apply has set that reason.
+            For the cleaning, the pass applies a temporary server profile from server_profile_template_uri in the node's
+            capabilities; the first pass after the cleaning removes the profile. Without that capability, the pass does not change the node. While a node waits for a slot of the
             provisioning limit, it stays in maintenance.
   conflict  The deployment of a node has failed, and a OneView user has its server. The pass reports the node and does not
             change it. Do not undeploy the node before the user frees the server: Ironic would erase it.

@@ -28,8 +28,10 @@ const (
 	maintenanceNone maintenance = "none"
 	// maintenanceLifted: a pass has ended the maintenance to send provide, and was interrupted.
 	maintenanceLifted maintenance = "lifted"
-	// maintenanceOurs: the reason is ReasonInUse.
+	// maintenanceOurs: the reason is ReasonInUse, and driver_info has the mark of a pass.
 	maintenanceOurs maintenance = "ours"
+	// maintenanceClaimed: the reason is ReasonInUse, without the mark. More users may write the reason than may have the node cleaned.
+	maintenanceClaimed maintenance = "claimed"
 	// maintenanceFault: Ironic itself has set it because a clean step failed.
 	maintenanceFault maintenance = "fault"
 	// maintenanceForeign: another user has set it, with or without a reason.
@@ -83,15 +85,17 @@ func (r rule) action(owner Ownership) Action {
 // switches off nor removes hardware in use.
 var decisions = []rule{
 	// A OneView user has taken an available node.
-	{nodes.Available, of(maintenanceNone), Leave, Leave, TakeOut},
+	{nodes.Available, of(maintenanceNone, maintenanceClaimed), Leave, Leave, TakeOut},
 	// A pass was interrupted between maintenance and manage. A OneView user had the server, so the node must be cleaned in any case.
 	{nodes.Available, of(maintenanceOurs), TakeOut, TakeOut, TakeOut},
 	// The OneView user has freed the server.
 	{nodes.Manageable, of(maintenanceOurs), Return, Return, Leave},
+	// Nothing proves that a pass has taken the node out of service, so that none may have it cleaned.
+	{nodes.Manageable, of(maintenanceClaimed), Report, Report, Leave},
 	// A pass was interrupted between maintenance off and provide. A OneView user may have taken the server since.
 	{nodes.Manageable, of(maintenanceLifted), Return, Return, TakeOut},
 	// A OneView user has taken the server while Ironic cleaned it. If not, the operator must handle the failure.
-	{nodes.CleanFail, of(maintenanceNone, maintenanceFault), Leave, Leave, TakeOut},
+	{nodes.CleanFail, of(maintenanceNone, maintenanceFault, maintenanceClaimed), Leave, Leave, TakeOut},
 	{nodes.CleanFail, of(maintenanceOurs), TakeOut, TakeOut, TakeOut},
 	// No verb of Ironic takes the node out of service without switching off and erasing the server, because Ironic does not know OneView.
 	{nodes.DeployFail, of(maintenanceNone, maintenanceFault), Leave, Leave, Report},
@@ -130,24 +134,48 @@ func passStates() []ironic.State {
 	return states
 }
 
-// keyReturning is the key in extra of a node which says that a pass has ended its maintenance and must still send provide. The
-// value is the time of the node's last state change, so that the mark does not apply after the next one.
-const keyReturning = "metal_oneview_returning"
+// keyOut is the key in driver_info of a node that a pass or an apply has taken out of service. Only who may change the hardware of a node
+// writes it: notes in extra, and a reason, may be of others, and what a pass does by it may erase disks.
+const keyOut = "oneview_out_of_service"
 
-// returningMark returns the value of keyReturning for a node in its present state.
+// markedFor is how long a mark may be older than the state of the node. The verb manage follows it at once.
+const markedFor = time.Hour
+
+const outSince = "since "
+
+// outMark returns the value of keyOut for a node that is taken out of service now.
+func outMark(now time.Time) string { return outSince + now.UTC().Format(time.RFC3339) }
+
+// returningMark returns the value of keyOut for a node in its present state whose maintenance a pass has ended, and to which it must still
+// send provide. It has the time of the last state change, so that the mark does not apply after the next one.
 func returningMark(node *ironic.Node) string {
-	return node.ProvisionUpdatedAt.UTC().Format(time.RFC3339)
+	return "returning " + node.ProvisionUpdatedAt.UTC().Format(time.RFC3339)
+}
+
+// isMarked reports whether the node was taken out of service, and has not left its state since.
+func isMarked(node *ironic.Node) bool {
+	mark, _ := node.DriverInfo[keyOut].(string)
+	since, err := time.Parse(time.RFC3339, strings.TrimPrefix(mark, outSince))
+	return err == nil && strings.HasPrefix(mark, outSince) && !node.ProvisionUpdatedAt.After(since.Add(markedFor))
+}
+
+// MarkOut is the patch that must come before a maintenance with ReasonInUse.
+func MarkOut(now time.Time) (patch ironic.Patch) {
+	patch.Set("/driver_info/"+keyOut, outMark(now))
+	return patch
 }
 
 // maintenanceOf returns the kind of maintenance that a node is in.
 func maintenanceOf(node *ironic.Node) maintenance {
 	switch {
-	case !node.Maintenance && node.Extra[keyReturning] == returningMark(node):
+	case !node.Maintenance && node.DriverInfo[keyOut] == returningMark(node):
 		return maintenanceLifted
 	case !node.Maintenance:
 		return maintenanceNone
-	case node.MaintenanceReason == ReasonInUse:
+	case node.MaintenanceReason == ReasonInUse && isMarked(node):
 		return maintenanceOurs
+	case node.MaintenanceReason == ReasonInUse:
+		return maintenanceClaimed
 	case node.Fault == machine.FaultClean:
 		return maintenanceFault
 	}
@@ -157,14 +185,18 @@ func maintenanceOf(node *ironic.Node) maintenance {
 // MayLeaveService reports whether a node whose hardware OneView uses can be taken out of service by a maintenance with ReasonInUse, so that
 // a later pass makes it available again. It cannot while it is in another user's maintenance.
 func MayLeaveService(node *ironic.Node) bool {
-	kind := maintenanceOf(node)
-	return actionFor(Free, ironic.State(node.ProvisionState), maintenanceOurs) != Leave && kind != maintenanceForeign &&
-		kind != maintenanceOurs
+	return actionFor(Free, ironic.State(node.ProvisionState), maintenanceOurs) != Leave &&
+		!slices.Contains(of(maintenanceForeign, maintenanceOurs, maintenanceClaimed), maintenanceOf(node))
 }
 
-// OutOfService reports whether a pass has taken a node out of service because OneView uses its hardware. Only a later pass may make
-// it available again.
-func OutOfService(node *ironic.Node) bool { return maintenanceOf(node) == maintenanceOurs }
+// OutOfService reports whether a node is out of service because OneView uses its hardware, as far as its maintenance says. An apply leaves
+// it alone then.
+func OutOfService(node *ironic.Node) bool {
+	return node.Maintenance && node.MaintenanceReason == ReasonInUse
+}
+
+// TakenOut reports whether a pass or an apply has taken a node out of service: a later pass ends that.
+func TakenOut(node *ironic.Node) bool { return maintenanceOf(node) == maintenanceOurs }
 
 // Ownership says who may use server hardware.
 type Ownership string

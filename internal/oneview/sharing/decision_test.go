@@ -19,16 +19,19 @@ available       | ours        | take-out | take-out | take-out
 available       | lifted      | leave    | leave    | leave
 available       | fault       | leave    | leave    | leave
 available       | foreign     | leave    | leave    | leave
+available       | claimed     | leave    | leave    | take-out
 manageable      | none        | leave    | leave    | leave
 manageable      | lifted      | return   | return   | take-out
 manageable      | ours        | return   | return   | leave
 manageable      | fault       | leave    | leave    | leave
 manageable      | foreign     | leave    | leave    | leave
+manageable      | claimed     | report   | report   | leave
 clean failed    | none        | leave    | leave    | take-out
 clean failed    | lifted      | leave    | leave    | leave
 clean failed    | ours        | take-out | take-out | take-out
 clean failed    | fault       | leave    | leave    | take-out
 clean failed    | foreign     | leave    | leave    | leave
+clean failed    | claimed     | leave    | leave    | take-out
 enroll          | *           | leave    | leave    | leave
 verifying       | *           | leave    | leave    | leave
 inspecting      | *           | leave    | leave    | leave
@@ -46,6 +49,7 @@ deploy failed   | lifted      | leave    | leave    | leave
 deploy failed   | ours        | leave    | leave    | leave
 deploy failed   | fault       | leave    | leave    | report
 deploy failed   | foreign     | leave    | leave    | leave
+deploy failed   | claimed     | leave    | leave    | leave
 rebuild         | *           | leave    | leave    | leave
 active          | *           | leave    | leave    | leave
 deleting        | *           | leave    | leave    | leave
@@ -67,7 +71,8 @@ service hold    | *           | leave    | leave    | leave
 
 var (
 	owners       = []Ownership{Free, UsedByIronic, UsedByOneView}
-	maintenances = []maintenance{maintenanceNone, maintenanceLifted, maintenanceOurs, maintenanceFault, maintenanceForeign}
+	maintenances = []maintenance{maintenanceNone, maintenanceLifted, maintenanceOurs, maintenanceFault, maintenanceForeign,
+		maintenanceClaimed}
 )
 
 // expectedActions calls f for every cell of the table.
@@ -181,22 +186,39 @@ func TestConcernedStates(t *testing.T) {
 func TestMaintenanceOf(t *testing.T) {
 	t.Parallel()
 	marked := func(node ironic.Node) ironic.Node {
-		node.Extra = map[string]any{keyReturning: returningMark(&node)}
+		node.DriverInfo = map[string]any{keyOut: returningMark(&node)}
 		return node
 	}
-	moved := marked(ironic.Node{})
-	moved.ProvisionUpdatedAt = moved.ProvisionUpdatedAt.AddDate(1, 0, 0)
+	out := func(node ironic.Node) ironic.Node {
+		node.DriverInfo = map[string]any{keyOut: outMark(node.ProvisionUpdatedAt)}
+		return node
+	}
+	later := func(node ironic.Node) ironic.Node {
+		node.ProvisionUpdatedAt = node.ProvisionUpdatedAt.AddDate(1, 0, 0)
+		return node
+	}
+	moved := later(marked(ironic.Node{}))
 	for _, tt := range []struct {
 		name string
 		node ironic.Node
 		want maintenance
 	}{
 		{"no maintenance", ironic.Node{}, maintenanceNone},
-		{"our reason", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, maintenanceOurs},
+		{"our reason", out(ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}), maintenanceOurs},
 		{
 			"our reason over a fault",
-			ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean},
+			out(ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean}),
 			maintenanceOurs,
+		},
+		{"our reason, of others", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, maintenanceClaimed},
+		{"our reason, after an old mark", later(out(ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse})), maintenanceClaimed},
+		{
+			"our reason, after a return", marked(ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}), maintenanceClaimed,
+		},
+		{
+			"lifted, in extra, by others",
+			ironic.Node{Extra: map[string]any{"metal_oneview_returning": "0001-01-01T00:00:00Z", keyOut: returningMark(&ironic.Node{})}},
+			maintenanceNone,
 		},
 		{"our reason without maintenance", ironic.Node{MaintenanceReason: ReasonInUse}, maintenanceNone},
 		{"our reason with more to it", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse + ", says Bob"}, maintenanceForeign},
@@ -227,7 +249,7 @@ func TestMaintenanceOf(t *testing.T) {
 
 func TestNotesOnTheNodeAreReservedKeys(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{keyReturning, keyMigrating} {
+	for _, key := range []string{keyMigrating} {
 		if !notes.OwnKey(key) {
 			t.Errorf("an import takes %s for the user's", key)
 		}

@@ -239,7 +239,10 @@ func (s *syncPass) takeOut(ctx context.Context, c *candidate) {
 		return
 	}
 	mark, manage := maintenanceOf(node) != maintenanceOurs, ironic.State(node.ProvisionState) != nodes.Manageable
-	if !s.o.DryRun && mark {
+	if !s.o.DryRun {
+		_, err = s.pool.Site.PatchNode(ctx, node.UUID, MarkOut(s.pool.Site.Ironic.ServerNow()))
+	}
+	if err == nil && !s.o.DryRun && mark {
 		err = s.pool.Site.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonInUse)
 	}
 	if err == nil && !s.o.DryRun && manage {
@@ -268,8 +271,16 @@ func inUse(h Holding) string {
 	return fmt.Sprintf("%s is in use by OneView (server profile %s)", h.Hardware.Name, h.Profile.Name)
 }
 
-// reportConflict reports a node whose deployment has failed and whose hardware a OneView user has.
+// reportConflict reports a node whose deployment has failed and whose hardware a OneView user has, or whose maintenance has the reason of
+// a pass, which no pass has set.
 func (s *syncPass) reportConflict(_ context.Context, c *candidate) {
+	if maintenanceOf(c.node) == maintenanceClaimed {
+		name := ironic.NodeArgument(c.node)
+		s.findings.tell(c.node, Warned, fmt.Sprintf("its server is free, and driver_info.%s does not say that a pass has taken the node out "+
+			"of service: another client may have written the reason of its maintenance. So the node is neither returned nor cleaned. If "+
+			"it may be cleaned, run: metal maintenance off %s, then metal provide %s", keyOut, name, name))
+		return
+	}
 	s.findings.tell(c.node, Warned, inUse(Holding{Hardware: c.hardware})+", and the deployment of the node has failed. Do not undeploy "+
 		"the node in Ironic, which does not know OneView: it would switch the server off, boot it and erase its disks. Wait until the "+
 		"user frees the server. Then destroy the metal_deployment of the node with Terraform, which cleans the server with a temporary "+
@@ -358,7 +369,7 @@ func (g returnGuard) Check(ctx context.Context, step machine.Step) error {
 	}
 	var patch ironic.Patch
 	patch.Set("/maintenance", false)
-	patch.Set("/extra/"+keyReturning, returningMark(now))
+	patch.Set("/driver_info/"+keyOut, returningMark(now))
 	_, err = g.s.pool.Site.PatchNode(ctx, now.UUID, patch)
 	return err
 }
@@ -366,12 +377,12 @@ func (g returnGuard) Check(ctx context.Context, step machine.Step) error {
 // tidy removes marks of earlier passes that do not apply any more. It ignores errors, because such marks are harmless.
 func (s *syncPass) tidy(ctx context.Context) {
 	for _, c := range s.listed {
-		marked := c.node.Extra[keyReturning] != nil && maintenanceOf(c.node) != maintenanceLifted
+		marked := c.node.DriverInfo[keyOut] != nil && !slices.Contains(of(maintenanceLifted, maintenanceOurs), maintenanceOf(c.node))
 		if !marked || s.o.DryRun || c.node.Reservation != "" || c.action != Leave || ctx.Err() != nil {
 			continue
 		}
 		var patch ironic.Patch
-		patch.Remove("/extra/" + keyReturning)
+		patch.Remove("/driver_info/" + keyOut)
 		_, _ = s.pool.Site.PatchNode(ctx, c.node.UUID, patch)
 	}
 }

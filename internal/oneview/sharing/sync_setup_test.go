@@ -136,8 +136,11 @@ func (s *poolSite) maintain(t *testing.T, ref string, kind maintenance) {
 	switch kind {
 	case maintenanceNone:
 	case maintenanceLifted:
-		s.ironic.Set(ref, "extra", map[string]any{keyReturning: returningMark(s.read(t, ref))})
-	case maintenanceOurs:
+		s.mark(t, ref, returningMark(s.read(t, ref)))
+	case maintenanceOurs, maintenanceClaimed:
+		if kind == maintenanceOurs {
+			s.mark(t, ref, outMark(s.read(t, ref).ProvisionUpdatedAt))
+		}
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", ReasonInUse)
 	case maintenanceFault:
@@ -148,6 +151,14 @@ func (s *poolSite) maintain(t *testing.T, ref string, kind maintenance) {
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "disk swap")
 	}
+}
+
+// mark writes the mark of a pass into driver_info.
+func (s *poolSite) mark(t *testing.T, ref, mark string) {
+	t.Helper()
+	info := s.read(t, ref).DriverInfo
+	info[keyOut] = mark
+	s.ironic.Set(ref, "driver_info", info)
 }
 
 // give gives a node's hardware a profile of Ironic, as of an earlier deployment, and returns its URI.

@@ -83,6 +83,7 @@ func (s *poolSite) wantAction(t *testing.T, i int, c cell, writes []string) {
 	switch c.action {
 	case Leave, Report:
 	case TakeOut:
+		want = append(want, "PATCH  …oneview_out_of_service")
 		if c.maintenance != maintenanceOurs {
 			want = append(want, mark)
 		}
@@ -101,7 +102,7 @@ func (s *poolSite) wantAction(t *testing.T, i int, c cell, writes []string) {
 		s.wantNode(t, i, "cleaning", "")
 	}
 	for j := range writes {
-		for _, key := range []string{"applied_server_profile_uri", "/maintenance"} {
+		for _, key := range []string{"applied_server_profile_uri", "/maintenance", "oneview_out_of_service"} {
 			if strings.HasPrefix(writes[j], "PATCH") && strings.Contains(writes[j], key) {
 				writes[j] = "PATCH  …" + key
 			}
@@ -185,7 +186,7 @@ func TestSyncReturnsFreedNodeCleaned(t *testing.T) {
 		}
 		s.sync(t)
 		node := s.read(t, nodeName(0))
-		if node.DriverInfo[keyApplied] != nil || node.Extra[keyReturning] != nil {
+		if node.DriverInfo[keyApplied] != nil || node.DriverInfo[keyOut] != nil {
 			t.Errorf("the node still has notes: %v %v", node.DriverInfo, node.Extra)
 		}
 	})

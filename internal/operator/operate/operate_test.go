@@ -199,7 +199,12 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		},
 		"maintenance off, set by OneView": {operate.Maintenance(machine.Maintenance{}), node("manageable", func(n *ironic.Node) {
 			n.Maintenance, n.MaintenanceReason = true, "node in use by OneView"
+			n.DriverInfo = map[string]any{"oneview_out_of_service": "since " + now.Format(time.RFC3339)}
 		}), operate.Harmless, "metal oneview sync", "", false},
+		"maintenance off, set by others in the name of OneView": {
+			operate.Maintenance(machine.Maintenance{}), node("manageable", maintained("node in use by OneView", "")), operate.Harmless, "",
+			"ends its maintenance", false,
+		},
 		"maintenance off, set by a change": {operate.Maintenance(machine.Maintenance{}), node("active", func(n *ironic.Node) {
 			n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging
 		}), operate.Restarts, "", "a run of Terraform", false},

@@ -48,7 +48,7 @@ func Maintenance(want machine.Maintenance) Operation {
 			return Plan{Harm: Restarts, Does: fmt.Sprintf("replaces the reason of its maintenance, %q", node.MaintenanceReason)}
 		case want.On:
 			return Plan{Nothing: same, Does: "puts it into maintenance: Ironic neither deploys nor cleans it"}
-		case !same && node.MaintenanceReason == sharing.ReasonInUse:
+		case !same && sharing.TakenOut(node):
 			return Plan{Refused: "a OneView user has its server. metal oneview sync ends the maintenance when the server is free"}
 		case !same && node.MaintenanceReason == machine.ReasonChanging:
 			return Plan{Harm: Restarts, Does: "ends the maintenance that a run of Terraform has set to change its interfaces or ports, " +
