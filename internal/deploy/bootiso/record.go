@@ -101,6 +101,9 @@ func NewRecord(a Artifacts, at time.Time, before *Record) Record {
 // IsAbout reports whether the record is about a boot of this URL. The query does not count, because Ironic masks tokens.
 func (r Record) IsAbout(url string) bool { return r.URL == hash(location(url)) }
 
+// IsOf reports whether the record is about a boot of an image.
+func (r Record) IsOf(a Artifacts) bool { return r.Image == hash(a.Identity()) }
+
 // Exhausted reports whether booting with these artifacts once more would exceed the loop guard.
 func (r Record) Exhausted(a Artifacts, now time.Time) bool {
 	return NewRecord(a, now, &r).Boots > MaxBoots+1 // the first boot is not a reboot
@@ -140,6 +143,9 @@ func NextWanted(a Artifacts, booted Record, before *Wanted) *Wanted {
 func (w *Wanted) predates(a Artifacts) bool {
 	return w != nil && a.Contains == nil && w.Image == hash(a.Identity()) && !maps.Equal(w.HostContent, hashes(a.HostContent))
 }
+
+// IsOf reports whether the wanted image is that of artifacts.
+func (w *Wanted) IsOf(a Artifacts) bool { return w != nil && w.Image == hash(a.Identity()) }
 
 // Holding returns a record of a boot with artifacts, corrected: an image that is older than the wanted host content has the former one.
 func (r Record) Holding(a Artifacts, before *Wanted) Record {

@@ -119,7 +119,7 @@ func (r *Run) Begun() *Creation { return &Creation{Run: r.ID, Since: r.client.Se
 // IsDead reports whether a mark is of another run that was killed before this one started. A run that has begun or finished a
 // creation since then is alive: Terraform lets only one run at a time work on a state.
 func (r *Run) IsDead(mark *Creation) bool {
-	return mark != nil && mark.Run != r.ID && mark.Since.Before(r.startedAt()) && !mark.Done.After(r.startedAt())
+	return mark != nil && mark.Run != r.ID && mark.Since.Before(r.Started()) && !mark.Done.After(r.Started())
 }
 
 // Unfinished reports whether this run may take over the creation of a node, or of something on it: the run of the mark was killed
@@ -151,8 +151,8 @@ func (r *Run) IsPast(mark *Creation) bool {
 	return !mark.Since.After(r.client.ServerNow().Add(ClockSlack))
 }
 
-// startedAt returns when this run began, by the server's clock.
-func (r *Run) startedAt() time.Time { return r.client.ServerNow().Add(-time.Since(r.started)) }
+// Started returns when this run began, by the server's clock.
+func (r *Run) Started() time.Time { return r.client.ServerNow().Add(-time.Since(r.started)) }
 
 // KindSuperseded is the kind of an error which says that another run has taken over a creation of this run, because it took this run for
 // dead.
@@ -170,7 +170,7 @@ func supersededBy(by *Creation, what string) *failure.Error {
 // Superseded returns an error of KindSuperseded if extra has the mark of another run that takes over what this one creates, so after this
 // one has begun.
 func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
-	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.startedAt().Add(-ClockSlack)) &&
+	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.Started().Add(-ClockSlack)) &&
 		r.IsPast(mark) {
 		return supersededBy(mark, what)
 	}

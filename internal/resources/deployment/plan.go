@@ -69,6 +69,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	look.Agent(ctx)
 	look.Power(ctx)
+	look.Image(ctx)
 	framework.Show(diags, look.Notices()...)
 	plan.show(ctx, &config, state, wish, decided)
 	d.countAnew(&plan, state)
