@@ -13,8 +13,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// Image warns of a restart for content of the machine's own, with an image that another machine had booted before this run. Either the image
-// lacks the content, or an earlier run has stopped before it came to this machine: no record tells the two apart.
+// Image warns of a restart for content of the machine's own, with an image that another machine had booted before this run. Either the
+// image lacks the content, or an earlier run has stopped before it came to this machine: no record tells the two apart.
 func (l *Look) Image(ctx context.Context) {
 	step, iso := Step{}, l.Wish.LiveISO
 	if i := slices.IndexFunc(l.Plan.Steps, func(s Step) bool { return s.Do == DoBoot && !s.Maybe }); i >= 0 {

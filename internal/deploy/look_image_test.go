@@ -54,10 +54,11 @@ func TestLook_imageThatMayLackTheContent(t *testing.T) {
 				plan := deploy.Decide(wish, seen)
 				look := deploy.Look{Site: site, Wish: plan.Forecast.Wish, Seen: seen, Plan: plan}
 				look.Image(t.Context())
+				const want = "Node n1 is restarted for host.c. Node node-001 was booted with the same image at"
 				switch says := look.Notices(); {
 				case tt.warns != (len(says) > 0):
 					t.Errorf("the plan says %v", says)
-				case tt.warns && !strings.Contains(says[0].Detail, "Node n1 is restarted for host.c. Node node-001 was booted with the same image at"):
+				case tt.warns && !strings.Contains(says[0].Detail, want):
 					t.Errorf("the plan says %q", says[0].Detail)
 				}
 			})

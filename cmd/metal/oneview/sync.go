@@ -26,8 +26,8 @@ failed or deploy failed:
   freed     The server of such a node is free again. The pass ends the maintenance and sends provide, which cleans the
             node. It only reports a node whose driver_info does not show that a pass or an apply has set that reason.
             For the cleaning, the pass applies a temporary server profile from server_profile_template_uri in the node's
-            capabilities; the first pass after the cleaning removes the profile. Without that capability, the pass does not change the node. While a node waits for a slot of the
-            provisioning limit, it stays in maintenance.
+            capabilities; the first pass after the cleaning removes the profile. Without that capability, the pass does
+            not change the node. While a node waits for a slot of the provisioning limit, it stays in maintenance.
   conflict  The deployment of a node has failed, and a OneView user has its server. The pass reports the node and does not
             change it. Do not undeploy the node before the user frees the server: Ironic would erase it.
   left over An interrupted run has left a temporary profile on hardware. The pass removes it, unless a cleaning or
