@@ -24,6 +24,8 @@ type fact struct {
 	listed bool      // a list had it
 	moved  bool      // Ironic has accepted a verb since: its state is another one by now
 	hidden bool      // it exists, but no list shows it to this user
+
+	wrote map[string]any // extra, as an edit by this process has left it; nil: an answer has shown it since
 }
 
 // relists is how often an incomplete list is requested, and relistAfter the first pause, which doubles.
@@ -74,6 +76,9 @@ func (k *known) note(n *Node, at time.Time, listed bool) {
 		k.all[n.UUID] = f
 	}
 	f.at, f.listed = at, f.listed || listed
+	if n.Extra != nil {
+		f.wrote = nil
+	}
 	if !n.CreatedAt.IsZero() {
 		f.whole, f.moved, f.node = true, false, n.brief()
 		return
@@ -102,6 +107,14 @@ func (k *known) move(id string) {
 	if f := k.all[id]; f != nil && f.node != nil {
 		f.moved, f.at = true, time.Now()
 	}
+}
+
+// edited notes the answer to an edit of a node.
+func (k *known) edited(n *Node) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.note(n, time.Now(), false)
+	k.all[n.UUID].wrote = n.Extra
 }
 
 // brief returns a node with the fields that known needs.
@@ -133,10 +146,18 @@ func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked time.Time)
 
 // isLaterThan reports whether a list shows a node as it was before.
 func (f *fact) isLaterThan(n *Node) bool {
+	if f.wrote != nil && n.Extra != nil && !SameJSON(f.wrote, n.Extra) {
+		return true
+	}
 	if n.ProvisionUpdatedAt.IsZero() { // the list has no times, or hides them
 		return false
 	}
 	return n.ProvisionUpdatedAt.Before(f.node.ProvisionUpdatedAt) || f.moved && n.isIn(f.node)
+}
+
+// agrees reports whether a list shows a node as another answer does. The list may have neither times nor extra.
+func (n *Node) agrees(other *Node) bool {
+	return (n.ProvisionUpdatedAt.IsZero() || n.isIn(other)) && (n.Extra == nil || SameJSON(n.Extra, other.Extra))
 }
 
 // isIn reports whether a node is in its state since the same time as another answer says.

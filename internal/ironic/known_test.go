@@ -1,6 +1,7 @@
 package ironic_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -40,6 +41,52 @@ func (e *emptyLists) wantRequests(t *testing.T, want ...string) {
 		t.Errorf("the requests are %s; want %s", got, strings.Join(want, ", "))
 	}
 	e.requests = nil
+}
+
+// A list from before an edit of extra by this process is no answer; one from after an edit by another client is.
+func TestListNodes_fromBeforeAnEdit(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		id := fake.Nodes()[0].UUID
+		var old, asked int
+		client := newClient(fake, func(cfg *api.Config) {
+			cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+				resp, err := fake.RoundTrip(r)
+				if asked++; old > 0 && err == nil && strings.HasSuffix(r.URL.Path, "/nodes") {
+					old--
+					text, _ := io.ReadAll(resp.Body)
+					resp.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(text), `"note"`, `"former"`)))
+				}
+				return resp, err
+			})
+		})
+		var patch ironic.Patch
+		patch.Set("/extra/note", "ours")
+		listed := func() any {
+			all, err := client.ListNodeFields(t.Context(), ironic.NodeFilter{}, []string{"uuid", "extra"})
+			if err != nil || len(all) != 1 {
+				t.Fatal(all, err)
+			}
+			return all[0].Extra["note"]
+		}
+		if _, err := client.PatchNode(t.Context(), id, patch); err != nil {
+			t.Fatal(err)
+		}
+		if old = 1; listed() != "ours" {
+			t.Error("a list from before the edit is believed")
+		}
+		if _, err := client.PatchNode(t.Context(), id, patch); err != nil {
+			t.Fatal(err)
+		}
+		asOther(t, fake, http.MethodPatch, "nodes/"+id, []map[string]any{{"op": "add", "path": "/extra/note", "value": "theirs"}})
+		if asked = 0; listed() != "theirs" || asked != 2 {
+			t.Errorf("after an edit by another client, %d requests", asked)
+		}
+		if asked = 0; listed() != "theirs" || asked != 1 {
+			t.Errorf("the second list takes %d requests", asked)
+		}
+	})
 }
 
 func TestListNodes_thatLacksAKnownNode(t *testing.T) {

@@ -191,7 +191,7 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 		if err := c.defect.examine(&node); err != nil {
 			return nil, err
 		}
-		c.known.saw(&node)
+		c.known.edited(&node)
 		return c.redacted(&node), nil
 	}
 }

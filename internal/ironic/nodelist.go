@@ -279,7 +279,7 @@ func (c *Client) compare(ctx context.Context, all []Node, filter NodeFilter, ask
 			return nil, nil, err
 		}
 		switch n := listed[id]; {
-		case n == nil && !filter.selects(node), n != nil && n.isIn(node):
+		case n == nil && !filter.selects(node), n != nil && n.agrees(node):
 		case n == nil && c.known.isHidden(id, last):
 			hidden = append(hidden, *node)
 		default:

@@ -146,8 +146,11 @@ func (p *progress) tried(c Change) int {
 
 // stopped reports whether the rollout has stopped for a member.
 func (g *Group) stopped(m Member) (Refusal, bool) {
+	gone := g.working[undeployed(m.ID)]
 	switch {
 	case m.Change == Check:
+	case gone != nil && m.Change != FirstDeployment: // nothing runs on it: its host would take its turn away
+		return Refusal{Reason: NoPlace, Names: []string{gone.Name}}, true
 	case g.broken != "":
 		return Refusal{Reason: CanaryFailed, Names: []string{g.broken}}, true
 	case g.counts(m.Change) && max(g.trials[true].failures, g.trials[false].failures) >= g.rules.MaxFailures:

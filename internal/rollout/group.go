@@ -66,11 +66,13 @@ func NewGroup(rules Rules) *Group {
 // trial returns that of a change.
 func (g *Group) trial(c Change) *trial { return g.trials[c == Service] }
 
+// undeployed is the key in working of a member that is undeployed for a new deployment: its node may get another turn meanwhile.
+func undeployed(id string) string { return "undeployed " + id }
+
 // Has reports whether a member waits for its turn, or has it and is not undeployed.
 func (g *Group) Has(id string) bool {
 	_, waits := g.waiting[id]
-	w := g.working[id]
-	return waits || w != nil && w.gone.IsZero()
+	return waits || g.working[id] != nil
 }
 
 // Join adds a member that waits.
@@ -126,7 +128,9 @@ func (g *Group) End(id string, how Outcome, now time.Time) {
 // (reference/rollout.md#replacements).
 func (g *Group) Hand(id, next string, now time.Time) {
 	if w := g.working[id]; w != nil {
+		delete(g.working, id)
 		w.gone, w.next = now, next
+		g.working[undeployed(id)] = w
 	}
 }
 
@@ -142,7 +146,7 @@ func (g *Group) Take(m Member, node string) (was string, ok bool) {
 	if found == nil {
 		return "", false
 	}
-	delete(g.working, found.ID)
+	delete(g.working, undeployed(found.ID))
 	m.Change = Replacement
 	g.working[m.ID] = &work{Member: m, canary: found.canary}
 	return found.ID, true
@@ -168,7 +172,7 @@ func (g *Group) inCanaries(c Change) bool { return g.trial(c).canaries < g.rules
 func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 	away := map[string]Absence{}
 	for _, o := range others {
-		_, ours := g.working[o.ID]
+		ours := g.working[o.ID] != nil || g.working[undeployed(o.ID)] != nil
 		if _, ready := g.rests[o.ID]; !ours && !ready && o.isAway(now) {
 			away[o.ID] = o
 		}
@@ -213,8 +217,14 @@ func (g *Group) Working() []string {
 // Tried returns how many members this run has changed.
 func (g *Group) Tried() int { return len(g.tried) }
 
-// IsCanary reports whether it is the turn of a member as one of those that go first.
-func (g *Group) IsCanary(id string) bool { return g.working[id] != nil && g.working[id].canary }
+// IsCanary reports whether a member has its turn, or would begin it now, as one of those that go first.
+func (g *Group) IsCanary(id string) bool {
+	if w := g.working[id]; w != nil {
+		return w.canary
+	}
+	m, waits := g.waiting[id]
+	return waits && g.inCanaries(m.Change)
+}
 
 // Pause returns how long a member runs before the next one starts.
 func (g *Group) Pause() time.Duration { return g.rules.Pause }

@@ -234,6 +234,32 @@ func TestDecide_newDeploymentTakesTheTurnOfTheFormerOne(t *testing.T) {
 	}
 }
 
+// A host and a deployment share a machine. The change of the host does not end the turn of the deployment that is to be made anew.
+func TestDecide_hostOfAMemberThatIsUndeployed(t *testing.T) {
+	t.Parallel()
+	g := group(rollout.Settings{Group: "db", MaxUnavailable: 1}.Rules(), members(rollout.Replacement, 1)...)
+	begin(g, start)
+	g.Hand("m00", "m00", start)
+	g.Join(rollout.Member{ID: "m00", Name: "m00", Change: rollout.Service, Queued: start})
+	g.Join(rollout.Member{ID: "m01", Name: "m01", Change: rollout.Service, Queued: start})
+	d := g.Decide(start, nil)
+	if len(d.Start) > 0 || len(d.Refuse) != 1 || d.Refuse["m00"].Reason != rollout.NoPlace {
+		t.Errorf("while m00 is undeployed: %+v", d)
+	}
+	g.Leave("m00")
+	g.End("m00", rollout.Untouched, start)
+	if n := g.Away(start, nil); n != 1 {
+		t.Errorf("%d are away", n)
+	}
+	g.Join(rollout.Member{ID: "m00", Name: "m00", Change: rollout.FirstDeployment, Queued: start})
+	if next := begin(g, start); !slices.Equal(next, []string{"m00"}) || g.Away(start, nil) != 1 {
+		t.Errorf("another deployment on its node: %v start, %d are away", next, g.Away(start, nil))
+	}
+	if was, ok := g.Take(rollout.Member{ID: "m00"}, "m00"); !ok || was != "m00" {
+		t.Errorf("the new deployment takes the turn of %q", was)
+	}
+}
+
 func TestTake_knowsTheNodeOfTheNewDeployment(t *testing.T) {
 	t.Parallel()
 	g := group(rollout.Rules{}, members(rollout.Replacement, 3)...)

@@ -108,12 +108,12 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 	var failed error
 	switch {
 	case failure.IsInterrupted(err): // Ironic may work on it
-	case how == rollout.Untouched && t.hadFailed():
-		failed = t.write(ctx, *t.was)
 	case how == rollout.Failed && !t.back:
 		failed = t.note(ctx, notes.Turn{Failed: true})
 	case how == rollout.Ready && !until.IsZero():
 		failed = t.note(ctx, notes.Turn{Until: until})
+	case how == rollout.Untouched:
+		failed = t.restoreNote(ctx)
 	default:
 		failed = clearNote(ctx, t.m)
 	}

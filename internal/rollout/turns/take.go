@@ -199,26 +199,9 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 	if err != nil {
 		return false, t.abandon(err)
 	}
-	err = t.turns.site.Locks().With(ctx, lock, func(ctx context.Context) error {
-		others, err := t.turns.absences(ctx, name)
-		if err != nil {
-			return err
-		}
-		t.turns.mu.Lock()
-		t.group.others, t.group.listed = others, time.Now()
-		if started = slices.Contains(t.group.Decide(time.Now(), others).Start, t.id); started {
-			t.group.Start(t.id)
-			t.canary = t.group.IsCanary(t.id)
-		}
-		t.group.wake()
-		t.turns.mu.Unlock()
-		if !started {
-			return nil
-		}
-		if abortsWait(t.m, t.Change) {
-			return nil // Hand writes the note
-		}
-		return t.note(ctx, notes.Turn{})
+	err = t.turns.site.Locks().With(ctx, lock, func(ctx context.Context) (err error) {
+		started, err = t.start(ctx, name)
+		return err
 	})
 	if err == nil && started {
 		t.done = done
@@ -226,12 +209,57 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 	}
 	defer done()
 	if err != nil && started {
-		_ = clearNote(context.WithoutCancel(ctx), t.m) // it may have been written
+		_ = t.restoreNote(ctx)
 	}
 	if err != nil {
 		return false, t.abandon(err)
 	}
 	return false, nil
+}
+
+// start is startShared while the run has the lock. A list that does not show the note which the run has just written is no answer
+// (ironic/known.go), so the second one shows what others had written when the run got the lock.
+func (t *Turn) start(ctx context.Context, name string) (started bool, err error) {
+	hands := abortsWait(t.m, t.Change) // Hand writes the note
+	if begins, err := t.begins(ctx, name, hands); hands || !begins || err != nil {
+		return begins, err
+	}
+	if err = t.note(ctx, notes.Turn{}); err == nil {
+		started, err = t.begins(ctx, name, true)
+	}
+	if !started {
+		if left := t.restoreNote(ctx); err == nil {
+			err = left
+		}
+	}
+	return started, err
+}
+
+// begins lists the members that are away in other runs, and reports whether the member may start. It starts it if start is true.
+func (t *Turn) begins(ctx context.Context, name string, start bool) (bool, error) {
+	others, err := t.turns.absences(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.group.others, t.group.listed = others, time.Now()
+	begins := slices.Contains(t.group.Decide(time.Now(), others).Start, t.id)
+	t.canary = t.group.IsCanary(t.id)
+	if begins && start {
+		t.group.Start(t.id)
+	}
+	t.group.wake()
+	return begins, nil
+}
+
+// restoreNote takes the note of a member away that is not started after all, and leaves the one that was there before.
+func (t *Turn) restoreNote(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if t.hadFailed() {
+		return t.write(ctx, *t.was)
+	}
+	return clearNote(ctx, t.m)
 }
 
 // abandon removes a member that cannot be started because of an error, and returns the error.

@@ -23,13 +23,17 @@ func TestSimulate_lists(t *testing.T) {
 		t.Fatalf("lists %q: %v", *listSeeds, err)
 	}
 	for seed := first; seed <= last; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(fmt.Sprintf("lives/%d", seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
 				l := begin(seed)
 				l.onlyLists = true
 				l.live(t, seed)
 			})
+		})
+		t.Run(fmt.Sprintf("rollouts/%d", seed), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, true) })
 		})
 	}
 }

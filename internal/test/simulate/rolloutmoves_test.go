@@ -19,7 +19,7 @@ func TestSimulate_rollouts(t *testing.T) {
 	for seed := first; seed <= last; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed) })
+			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, false) })
 		})
 	}
 }
@@ -42,9 +42,11 @@ type rollout struct {
 // mostMembers are the members that each user has at most.
 const mostMembers = 3
 
-func liveRollouts(t *testing.T, seed uint64) {
+// liveRollouts lives a life of a rollout group. onlyLists: the only trouble is that of lists.
+func liveRollouts(t *testing.T, seed uint64, onlyLists bool) {
 	t.Helper()
 	l := &rollout{life: &life{site: newSite(seed)}}
+	l.onlyLists = onlyLists
 	l.secrets = []string{userSecret}
 	l.latency = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second}[l.below(3)]
 	l.fake.StepTime = []time.Duration{time.Second, 7 * time.Second, time.Minute}[l.below(3)]
@@ -170,6 +172,9 @@ func (l *rollout) year(t *testing.T) {
 		l.meddled = l.meddled || all[i].others
 		if all[i].faults {
 			l.fault, l.faulty = l.faultOf, true
+		}
+		if all[i].lists {
+			l.fault, l.faulty = l.faultOfList, true
 		}
 	}
 	ended := l.disturbAll(t, all)
