@@ -2,6 +2,7 @@ package turns_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -72,5 +74,29 @@ func TestTake_listFromBeforeTheTurnOfAnotherRun(t *testing.T) {
 		}
 		<-ended
 		turn.End(t.Context(), nil)
+	})
+}
+
+// Two members have failed, which is more than may be away. Each of them is repaired all the same: its own note does not make it one more.
+func TestTake_oneOfTwoMembersThatHaveFailed(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		for i, id := range active(fake) {
+			note := notes.Turn{Group: "databases", Run: "dead", Instance: fake.Nodes()[i].InstanceUUID, Failed: true}
+			fake.Set(id, "extra", map[string]any{notes.KeyTurn: note})
+		}
+		r := newRun(fake)
+		m, err := r.Machine(t.Context(), fake.Nodes()[0].UUID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		turn, err := turns.Take(ctx, m, turns.Change{Settings: databases, Change: rollout.Rebuild})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.End(ctx, nil)
 	})
 }

@@ -221,13 +221,18 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 // (ironic/known.go), so the second one shows what others had written when the run got the lock.
 func (t *Turn) start(ctx context.Context, name string) (started bool, err error) {
 	hands := abortsWait(t.m, t.Change) // Hand writes the note
-	if begins, err := t.begins(ctx, name, hands); hands || !begins || err != nil {
-		return begins, err
+	others, err := t.turns.absences(ctx, name)
+	if err != nil {
+		return false, err
 	}
+	if begins := t.begins(others, hands); hands || !begins {
+		return begins, nil
+	}
+	own := slices.DeleteFunc(slices.Clone(others), func(a rollout.Absence) bool { return a.ID != t.id }) // which the note overwrites
 	if err = t.note(ctx, notes.Turn{}); err == nil {
-		started, err = t.begins(ctx, name, true)
+		others, err = t.turns.absences(ctx, name)
 	}
-	if !started {
+	if started = err == nil && t.begins(append(others, own...), true); !started {
 		if left := t.restoreNote(ctx); err == nil {
 			err = left
 		}
@@ -235,12 +240,8 @@ func (t *Turn) start(ctx context.Context, name string) (started bool, err error)
 	return started, err
 }
 
-// begins lists the members that are away in other runs, and reports whether the member may start. It starts it if start is true.
-func (t *Turn) begins(ctx context.Context, name string, start bool) (bool, error) {
-	others, err := t.turns.absences(ctx, name)
-	if err != nil {
-		return false, err
-	}
+// begins reports whether a member may start beside those that are away in other runs. It starts it if start is true.
+func (t *Turn) begins(others []rollout.Absence, start bool) bool {
 	t.turns.mu.Lock()
 	defer t.turns.mu.Unlock()
 	t.group.others, t.group.listed = others, time.Now()
@@ -250,7 +251,7 @@ func (t *Turn) begins(ctx context.Context, name string, start bool) (bool, error
 		t.group.Start(t.id)
 	}
 	t.group.wake()
-	return begins, nil
+	return begins
 }
 
 // restoreNote takes the note of a member away that is not started after all, and leaves the one that was there before.
