@@ -112,7 +112,7 @@ func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.A
 			query.Set(key, value.ValueString())
 		}
 	}
-	return a.client.Ironic.ListAllocations(ctx, query)
+	return a.client.Ironic.AllocationsForConfiguration(ctx, query)
 }
 
 // nodeNames returns the names of the reserved nodes by UUID: one by a single request, more from a list.

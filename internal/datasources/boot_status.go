@@ -135,7 +135,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	nodes, err := b.client.Ironic.ListNodes(ctx, ironic.NodeFilter{})
+	nodes, err := b.client.Ironic.NodesForConfiguration(ctx, ironic.NodeFilter{})
 	if err != nil {
 		report(&resp.Diagnostics, "read what machines were booted with", err)
 		return

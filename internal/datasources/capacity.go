@@ -74,7 +74,7 @@ func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *dat
 		report(&resp.Diagnostics, "count by provisioning_limit", err)
 		return
 	}
-	nodes, err := c.client.Ironic.ListNodes(ctx, ironic.NodeFilter{})
+	nodes, err := c.client.Ironic.NodesForConfiguration(ctx, ironic.NodeFilter{})
 	if err != nil {
 		report(&resp.Diagnostics, "count the hosts", err)
 		return

@@ -72,7 +72,7 @@ func (h *hosts) Read(ctx context.Context, req datasource.ReadRequest, resp *data
 	}
 	filter := m.Filter()
 	filter.Associated = m.Associated.ValueBoolPointer()
-	nodes, err := h.client.Ironic.ListNodes(ctx, filter)
+	nodes, err := h.client.Ironic.NodesForConfiguration(ctx, filter)
 	if err != nil {
 		report(&resp.Diagnostics, "list hosts", err)
 		return

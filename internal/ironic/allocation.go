@@ -113,7 +113,11 @@ func (c *Client) Allocation(ctx context.Context, ref string) (*Allocation, error
 
 // AllocationForRefresh returns an allocation by UUID; see NodeForRefresh.
 func (c *Client) AllocationForRefresh(ctx context.Context, id string) (*Allocation, error) {
-	return c.allocs.Get(ctx, id)
+	a, err := c.allocs.Get(ctx, id)
+	if err == nil {
+		err = c.lackAllocation(a)
+	}
+	return a, err
 }
 
 func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, error) {

@@ -32,6 +32,9 @@ type Client struct {
 	pending    *polling.Watch[Allocation]
 	defect     parentDefect
 	known      known
+
+	usedNodes       answers[Node]
+	usedAllocations answers[Allocation]
 }
 
 // New returns a Client. It makes no request and reads no file, so that validate and plan work offline. Errors in the configuration

@@ -20,6 +20,7 @@ type known struct {
 type fact struct {
 	node   *Node     // has the fields by which lists are filtered, and those of its state; nil: it is gone
 	at     time.Time // when this was known; zero: a state of Terraform says so
+	since  time.Time // when it was known first
 	whole  bool      // node has the fields by which lists are filtered
 	listed bool      // a list had it
 	moved  bool      // Ironic has accepted a verb since: its state is another one by now
@@ -72,7 +73,7 @@ func (k *known) sawAll(all []Node, asked time.Time) {
 func (k *known) note(n *Node, at time.Time, listed bool) {
 	f := k.all[n.UUID]
 	if f == nil || f.node == nil {
-		f = &fact{node: &Node{UUID: n.UUID}}
+		f = &fact{node: &Node{UUID: n.UUID}, since: at}
 		k.all[n.UUID] = f
 	}
 	f.at, f.listed = at, f.listed || listed
@@ -117,26 +118,43 @@ func (k *known) edited(n *Node) {
 	k.all[n.UUID].wrote = n.Extra
 }
 
+// changedAt returns when a node has changed last, by the server's clock.
+func (n *Node) changedAt() time.Time {
+	return slices.MaxFunc([]time.Time{n.CreatedAt, n.UpdatedAt, n.ProvisionUpdatedAt}, time.Time.Compare)
+}
+
 // brief returns a node with the fields that known needs.
 func (n *Node) brief() *Node {
 	return &Node{
 		UUID: n.UUID, Name: n.Name, ProvisionState: n.ProvisionState, ProvisionUpdatedAt: n.ProvisionUpdatedAt,
 		ResourceClass: n.ResourceClass, ConductorGroup: n.ConductorGroup, Owner: n.Owner, Lessee: n.Lessee, Driver: n.Driver,
 		Fault: n.Fault, Shard: n.Shard, InstanceUUID: n.InstanceUUID, Description: n.Description, ChassisUUID: n.ChassisUUID,
-		Maintenance: n.Maintenance, Retired: n.Retired,
+		Maintenance: n.Maintenance, Retired: n.Retired, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt,
 	}
 }
 
-// doubts returns the UUIDs of the nodes that a list lacks or shows as they were before it was requested, sorted.
-func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked time.Time) (ids []string) {
+// doubts returns the UUIDs of the nodes that a list lacks or shows as they were before it was requested, sorted. Another answer may have
+// overtaken the list: settled is a time of the server before the list was requested, of which that answer shows later changes, too.
+func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked, settled time.Time) (ids []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, f := range k.all {
-		if f.node == nil || f.at.After(asked) {
+		if f.node == nil || f.since.After(asked) && !(f.whole && f.node.CreatedAt.Before(settled)) {
 			continue
 		}
-		n, byState := all[id], filter == NodeFilter{ProvisionState: filter.ProvisionState}
-		if n == nil && (f.whole || byState) && filter.selects(f.node) || n != nil && f.isLaterThan(n) {
+		n, byState, overtaken := all[id], filter == NodeFilter{ProvisionState: filter.ProvisionState}, f.at.After(asked)
+		doubt := false
+		switch {
+		case n == nil && overtaken:
+			doubt = filter == NodeFilter{} || f.whole && f.node.changedAt().Before(settled) && filter.selects(f.node)
+		case n == nil:
+			doubt = (f.whole || byState) && filter.selects(f.node)
+		case overtaken:
+			doubt = f.node.ProvisionUpdatedAt.Before(settled) && n.isBefore(f.node)
+		default:
+			doubt = f.isLaterThan(n)
+		}
+		if doubt {
 			ids = append(ids, id)
 		}
 	}
@@ -149,10 +167,12 @@ func (f *fact) isLaterThan(n *Node) bool {
 	if f.wrote != nil && n.Extra != nil && !SameJSON(f.wrote, n.Extra) {
 		return true
 	}
-	if n.ProvisionUpdatedAt.IsZero() { // the list has no times, or hides them
-		return false
-	}
-	return n.ProvisionUpdatedAt.Before(f.node.ProvisionUpdatedAt) || f.moved && n.isIn(f.node)
+	return n.isBefore(f.node) || f.moved && !n.ProvisionUpdatedAt.IsZero() && n.isIn(f.node)
+}
+
+// isBefore reports whether a list shows a node in an earlier state than another answer does. The list may have no times, or hide them.
+func (n *Node) isBefore(other *Node) bool {
+	return !n.ProvisionUpdatedAt.IsZero() && n.ProvisionUpdatedAt.Before(other.ProvisionUpdatedAt)
 }
 
 // agrees reports whether a list shows a node as another answer does. The list may have neither times nor extra.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
@@ -41,6 +42,56 @@ func (e *emptyLists) wantRequests(t *testing.T, want ...string) {
 		t.Errorf("the requests are %s; want %s", got, strings.Join(want, ", "))
 	}
 	e.requests = nil
+}
+
+// A list is still on its way when a later answer arrives: it may lack, or show as it was, nothing that was known before it was requested.
+func TestListNodes_overtaken(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ text, wrong string }{
+		"empty": {wrong: `{"nodes": []}`},
+		"old":   {text: `"provision_updated_at":"`, wrong: `"provision_updated_at":"1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				id := fake.Nodes()[0].UUID
+				var client *ironic.Client
+				lists := 0
+				client = newClient(fake, func(cfg *api.Config) {
+					cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+						resp, err := fake.RoundTrip(r)
+						if err != nil || !strings.HasSuffix(r.URL.Path, "/nodes") {
+							return resp, err
+						}
+						if lists++; lists > 1 {
+							return resp, err
+						}
+						time.Sleep(time.Second)
+						if _, err := client.Node(t.Context(), id); err != nil {
+							return nil, err
+						}
+						text := tt.wrong
+						if tt.text != "" {
+							right, _ := io.ReadAll(resp.Body)
+							text = strings.Replace(string(right), tt.text+"2", tt.wrong, 1)
+						}
+						resp.Body = io.NopCloser(strings.NewReader(text))
+						return resp, nil
+					})
+				})
+				fake.Set(id, "provision_updated_at", time.Now().UTC().Format(time.RFC3339))
+				if _, err := client.Node(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				all, err := client.ListNodes(t.Context(), ironic.NodeFilter{})
+				if err != nil || len(all) != 1 || lists != 2 {
+					t.Errorf("%d nodes from %d lists, %v", len(all), lists, err)
+				}
+			})
+		})
+	}
 }
 
 // A list from before an edit of extra by this process is no answer; one from after an edit by another client is.

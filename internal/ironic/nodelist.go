@@ -253,7 +253,7 @@ func (c *Client) complete(ctx context.Context, filter NodeFilter, list func() ([
 			return append(all, hidden...), nil
 		}
 		if try == relists {
-			return nil, incomplete(wrong)
+			return nil, incomplete("node " + NodeLabel(wrong))
 		}
 		c.Logger().WarnContext(ctx, "a list of nodes lacks a node that exists, or shows it as it was: the list is requested again",
 			"node", wrong.Name, "uuid", wrong.UUID, "listed", len(all), "try", try)
@@ -269,7 +269,7 @@ func (c *Client) compare(ctx context.Context, all []Node, filter NodeFilter, ask
 	hidden []Node, wrong *Node, err error,
 ) {
 	listed := ByUUID(all, func(n *Node) string { return n.UUID })
-	for _, id := range c.known.doubts(listed, filter, asked) {
+	for _, id := range c.known.doubts(listed, filter, asked, asked.Add(c.Ahead()-unsettled)) {
 		node, err := c.getNode(ctx, id)
 		if api.IsNotFound(err) || api.IsDenied(err) {
 			c.known.forget(id)
@@ -289,10 +289,10 @@ func (c *Client) compare(ctx context.Context, all []Node, filter NodeFilter, ask
 	return hidden, nil, nil
 }
 
-func incomplete(n *Node) error {
+func incomplete(label string) error {
 	return &fault.Error{
 		Kind: KindIncomplete, Err: api.ErrIncomplete,
-		Fact: fmt.Sprintf("Ironic's lists lack node %s, which exists, or show it as it was: nothing is concluded from them", NodeLabel(n)),
+		Fact: fmt.Sprintf("Ironic's lists lack %s, which exists, or show it as it was: nothing is concluded from them", label),
 		Advice: "Check Ironic's database (has it failed over?) and the proxies before Ironic, then try again. Nothing was changed " +
 			"because of these lists.",
 	}

@@ -213,13 +213,18 @@ func (c *Client) Ports(ctx context.Context, nodeID string) (map[string]Port, err
 	return byAddress(*all), nil
 }
 
-// PortsForRefresh returns the ports of a node by MAC address; see NodeForRefresh.
-func (c *Client) PortsForRefresh(ctx context.Context, nodeID string) (map[string]Port, error) {
+// PortsForRefresh returns the ports of a node by MAC address; see NodeForRefresh. had are the MAC addresses that it has had: if the answer
+// lacks one of them, the ports of the node are read now.
+func (c *Client) PortsForRefresh(ctx context.Context, nodeID string, had ...string) (map[string]Port, error) {
 	all, err := c.ports.Get(ctx, nodeID)
 	if err != nil {
 		return nil, err
 	}
-	return byAddress(*all), nil
+	has := byAddress(*all)
+	if slices.ContainsFunc(had, func(mac string) bool { return has[mac].UUID == "" }) {
+		return c.Ports(ctx, nodeID)
+	}
+	return has, nil
 }
 
 func byAddress(all []Port) map[string]Port {

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -97,7 +99,7 @@ func (h *host) look(ctx context.Context, m *model) (sight, error) {
 // lookAt is look for a node that is read already.
 func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight, err error) {
 	s.node = node
-	if s.Ports, err = h.Site.Ironic.PortsForRefresh(ctx, node.UUID); err != nil {
+	if s.Ports, err = h.Site.Ironic.PortsForRefresh(ctx, node.UUID, slices.Collect(maps.Keys(m.Ports.Elements()))...); err != nil {
 		return s, err
 	}
 	if m.PortGroups.IsNull() && (!m.isImported() || !hasGrouped(s.Ports)) {

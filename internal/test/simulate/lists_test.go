@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"testing"
+	"time"
 )
 
 var listSeeds = flag.String("lists", "1-15", "which lives TestSimulate_lists lives: first-last")
@@ -34,6 +35,50 @@ func TestSimulate_lists(t *testing.T) {
 		t.Run(fmt.Sprintf("rollouts/%d", seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, true) })
+		})
+	}
+}
+
+// A list of a data source that is empty for once takes no deployment away: the plan fails, or the list is requested again.
+func TestLists_dataSourceThatIsEmptyOnce(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"hosts", "allocations"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(1)
+				s.fake.AddFleet(1, fleetClass)
+				defer s.check(t, kind)
+				w := s.workspace("w", nil)
+				list := "data.metal_" + kind + ".all"
+				full := configuration{
+					"metal_allocation.a": {"name": "a", "resource_class": fleetClass},
+					"metal_deployment.a": {
+						"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
+						"image": object{"url": "http://images.test/v1", "checksum": checksum},
+					},
+				}
+				if w.apply(t, full, death{}).failed {
+					s.broken("the first apply has failed")
+				}
+				<-time.After(time.Hour)
+				s.forget()
+				empty := true
+				s.fault = func(r *http.Request) *fault {
+					if !empty || path.Base(r.URL.Path) != map[string]string{"hosts": "nodes", "allocations": "allocations"}[kind] {
+						return nil
+					}
+					empty = false
+					return &fault{name: listEmpty, list: true}
+				}
+				left := configuration{list: {"resource_class": fleetClass}} // what for_each leaves of a list without elements
+				if end := w.apply(t, left, death{}); !end.failed && end.plan.changes[list].planned.GetAttr("ids").LengthInt() == 0 {
+					s.broken("an empty list takes the deployment away")
+				}
+				if empty {
+					s.broken("no list was empty")
+				}
+			})
 		})
 	}
 }

@@ -1,0 +1,115 @@
+package ironic
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+// answers are lists whose values a configuration uses. If one lacks an object that a resource has, the plan would give up what depends on it.
+type answers[T any] struct {
+	mu  sync.Mutex
+	all []*answer[T]
+}
+
+// answer is a list that the server has answered at a time by its own clock.
+type answer[T any] struct {
+	at      time.Time
+	ids     map[string]bool // that it has shown, or does not show to this user
+	selects func(*T) bool
+	list    func() (map[string]*T, error) // requests it again
+}
+
+// unsettled is how long before a list an object must have changed, so that the list had to show the change.
+const unsettled = 2 * time.Second
+
+// ask requests a list and keeps it.
+func (a *answers[T]) ask(c *Client, id func(*T) string, selects func(*T) bool, list func() ([]T, error)) ([]T, error) {
+	begun := time.Now()
+	all, err := list()
+	if err != nil {
+		return nil, err
+	}
+	now := &answer[T]{at: c.ServerNow().Add(-time.Since(begun)), ids: map[string]bool{}, selects: selects}
+	now.list = func() (map[string]*T, error) {
+		again, err := list()
+		return ByUUID(again, id), err
+	}
+	for i := range all {
+		now.ids[id(&all[i])] = true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = append(a.all, now)
+	return all, nil
+}
+
+// lack returns an error if a list lacked an object that has not changed since, and shows it now.
+func (a *answers[T]) lack(id, label string, object *T, changed time.Time) error {
+	for _, was := range a.lacking(id, object, changed) {
+		again, err := was.list()
+		if err != nil {
+			return err
+		}
+		if again[id] != nil {
+			return incomplete(label)
+		}
+		a.mu.Lock()
+		was.ids[id] = true
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+// lacking returns the lists that lacked an object although they select it.
+func (a *answers[T]) lacking(id string, object *T, changed time.Time) []*answer[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(a.all), func(was *answer[T]) bool {
+		return was.ids[id] || !was.selects(object) || changed.After(was.at.Add(-unsettled))
+	})
+}
+
+// allocating is how long after its creation an allocation may get its node, which changes the lists that select it.
+const allocating = time.Minute
+
+// lackAllocation is lack for an allocation.
+func (c *Client) lackAllocation(a *Allocation) error {
+	created, err := time.Parse(time.RFC3339, a.CreatedAt)
+	if err != nil { // this user does not see it
+		return nil //nolint:nilerr // nothing is known
+	}
+	return c.usedAllocations.lack(a.UUID, "allocation "+cmp.Or(a.Name, a.UUID), a, created.Add(allocating))
+}
+
+// lackNode is lack for a node.
+func (c *Client) lackNode(n *Node) error {
+	if n.CreatedAt.IsZero() { // this user does not see it
+		return nil
+	}
+	return c.usedNodes.lack(n.UUID, "node "+NodeLabel(n), n, n.changedAt())
+}
+
+// NodesForConfiguration lists nodes whose values a configuration uses.
+func (c *Client) NodesForConfiguration(ctx context.Context, filter NodeFilter) ([]Node, error) {
+	return c.usedNodes.ask(c, func(n *Node) string { return n.UUID }, filter.selects, func() ([]Node, error) { return c.ListNodes(ctx, filter) })
+}
+
+// AllocationsForConfiguration is NodesForConfiguration for allocations.
+func (c *Client) AllocationsForConfiguration(ctx context.Context, query url.Values) ([]Allocation, error) {
+	selects := func(a *Allocation) bool {
+		has := map[string]string{"state": string(a.State), "resource_class": a.ResourceClass, "node": a.NodeUUID, "owner": a.Owner}
+		for key := range query {
+			if query.Get(key) != has[key] {
+				return false
+			}
+		}
+		return true
+	}
+	return c.usedAllocations.ask(c, func(a *Allocation) string { return a.UUID }, selects, func() ([]Allocation, error) {
+		return c.ListAllocations(ctx, query)
+	})
+}
