@@ -28,7 +28,8 @@ type Order struct {
 	Rollout   rollout.Settings // in whose turns deployed machines are serviced
 	OffMode   machine.OffMode
 
-	// Doubtful: the record of the host was made anew, and its machine has not been prepared since: it is prepared only if it is off.
+	// Doubtful: the record of the host was made anew, and its machine has not been prepared since. It is prepared only if it is off, by a
+	// later apply.
 	Doubtful bool
 
 	IsMade bool          // this run has created the node

@@ -55,6 +55,10 @@ func (p *plan) decideNew() {
 	if p.refuseConsole(prepared) {
 		return
 	}
+	if p.seen.Missing != "" {
+		p.decideAnew(prepared)
+		return
+	}
 	p.newHardware(prepared)
 	p.stepsOfNew(prepared)
 	inspects, cleans, taken := p.mayBeInspected(), p.mayBeCleaned(), false
@@ -64,10 +68,7 @@ func (p *plan) decideNew() {
 		p.Forecast.State = decide.Known(stateEnroll)
 		p.notice(withoutBMC(p.Wish, stateEnroll)...)
 	}
-	switch {
-	case p.seen.Missing != "":
-		p.warnMadeAnew()
-	case !taken:
+	if !taken {
 		p.takeOver()
 		p.warnNew()
 	}
@@ -77,16 +78,25 @@ func (p *plan) decideNew() {
 	p.refuseShared()
 }
 
-// warnMadeAnew warns of what making a lost record anew does to the machine.
-func (p *plan) warnMadeAnew() {
+// decideAnew decides about a host whose record is made anew. No record says what was done to the machine since Terraform has seen it, so the
+// apply only verifies its BMC; the plan after that prepares the machine, and says so.
+func (p *plan) decideAnew(prepared bool) {
 	p.Forecast.Restores = p.seen.Restores + 1
+	p.Open = openParts(p.Wish, p.seen)
+	p.stepsOfNew(prepared)
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return s.Cost > decide.Free || s.Do == DoWalk })
 	does := "Nothing on the machine changes."
-	if p.costs(DoWalk, DoConfigure) {
-		does = "Then Ironic cleans the machine, which erases its disks."
+	if prepared && p.Target.V != string(GoalEnroll) {
+		p.add(Step{Do: DoVerify, Goal: states.GoalManageable})
+		does = "The machine is not touched, and its node stays manageable: something may have been installed since. The next plan prepares it " +
+			"for its target_state, and says what that erases. If something runs on it, adopt it then, with target_state = \"manageable\"."
+	}
+	if p.Forecast.Pending = decide.Known(p.Open); !p.HardwareKnown {
+		p.Forecast.Pending = decide.Unknown[[]HardwarePart]()
 	}
 	p.warn(nil, "Lost record is made anew", fmt.Sprintf("Ironic has no record of host %s, which was %s when Terraform last saw it. It is "+
-		"enrolled again with the same UUID. %s If something was installed on it since, do not apply: adopt it, or set "+
-		"target_state = \"manageable\".", p.Label, p.seen.Missing, does))
+		"enrolled again with the same UUID. %s", p.Label, p.seen.Missing, does))
+	p.refuseShared()
 }
 
 // stepsOfNew adds the steps of a new host. Ironic prepares no machine that it cannot reach.

@@ -31,6 +31,15 @@ new discovered=r1                      | target_state=available                 
 new settled                            | target_state=available                   | enroll, write, walk to available                                          |
 new                                    | disable_power_off power_state=off        | enroll, write, walk to manageable, switch power off: restart              | !Power-off is disabled
 
+# A record that is made anew touches no machine. The plan after that prepares it.
+lost=available                         | target_state=available                   | enroll, write, verify to manageable                                       | Lost record is made anew
+lost=available                         | target_state=available automated_clean=false| enroll, write, verify to manageable                                       | Lost record is made anew
+lost=manageable                        | inspect power_state=off boot_mode=uefi hardware=raid!,bios| enroll, write, verify to manageable                                       | Lost record is made anew
+lost=manageable hardware=bios          | hardware=bios target_state=?             | enroll, write, verify to manageable                                       | Lost record is made anew
+lost=enroll                            | target_state=enroll                      | enroll, write                                                             | Lost record is made anew
+lost=available                         | target_state=available retired           | enroll, leave pool, write, verify to manageable                           | Lost record is made anew
+anew                                   | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data
+
 # A cleaning runbook is checked when it is set, when the traits change, and when the host is cleaned.
 new runbook=erases                     | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         | Cleaning runbook may have no effect
 new runbook=known                      | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         |

@@ -248,6 +248,10 @@ func (s *story) see(word string) {
 	case "replacing":
 		text, instance, _ := strings.Cut(text, ",")
 		seen.Replacing = &host.Replacing{Replaced: replacedOf(text).V, Instance: instance}
+	case "lost": // its record; the text is what its state was
+		seen.New, seen.Missing = true, ironic.State(text)
+	case "anew":
+		seen.Anew = true
 	case "undeploys":
 		seen.Undeploys = true
 	case "executed":

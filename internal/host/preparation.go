@@ -19,8 +19,13 @@ func (p *plan) warnCleaning(inspects bool) {
 	if p.Target.Unknown {
 		becomes = fmt.Sprintf("The target_state of host %s is not known yet. It may become available.", p.Label)
 	}
+	since := ""
+	if p.seen.Anew {
+		since = " Its record was made anew after Ironic had lost it: if something was installed on the machine meanwhile, do not apply. " +
+			"Adopt it, with target_state = \"manageable\"."
+	}
 	p.warn(decide.At("target_state"), cleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data "+
-		"that the site's clean steps erase.", becomes, preparation(inspects, true)))
+		"that the site's clean steps erase.%s", becomes, preparation(inspects, true), since))
 }
 
 func (p *plan) warnInspection(again bool) {

@@ -123,6 +123,7 @@ type Notes struct {
 	Unverified bool       // the verification of credentials that arrived later has failed
 	OnMachine  Hardware   // the hardware settings that are known to be on the machine
 	Quarantine string     // why the node is in quarantine; "": it is in none
+	Anew       bool       // see Order.Doubtful
 
 	Compared *HardwareComparison // of OnMachine with the machine; nil: there was none
 }

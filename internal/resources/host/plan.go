@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
@@ -86,13 +87,16 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	kept.Plan = &decided
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, before, req, resp)
-		h.tellRun(ctx, &plan, state, decided)
+		h.tellRun(ctx, &plan, state, decided, missing)
 	}
 }
 
 // tellRun tells the other resources of the run what becomes of the host.
-func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Plan) {
+func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Plan, missing bool) {
 	expected := plan.expected(ctx)
+	if missing && expected.Target == string(states.GoalAvailable) {
+		expected.Target = string(states.GoalManageable)
+	}
 	expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
 		decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 	expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
@@ -115,7 +119,7 @@ func (h *host) planSteps(ctx context.Context, q question, missing bool, notes ho
 	if missing { // the node is new to Ironic
 		q.state = nil
 		seen.Missing, seen.Cleanings = ironic.State(state.ProvisionState.ValueString()), state.Cleanings.ValueInt64()
-		seen.Restores = state.Restores.ValueInt64()
+		seen.Restores, seen.OnMachine = state.Restores.ValueInt64(), notes.OnMachine
 	}
 	q.wish = h.wishOf(ctx, q.plan, q.config, q.state)
 	q.wish.Identity = hosts.Identified{

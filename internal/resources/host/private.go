@@ -85,7 +85,7 @@ func (p private) notes() hosts.Notes {
 		Applied: p.Managed != nil, Retires: p.Managed.has("/retired"), Powers: p.Managed.below("/power_state"),
 		Inspected: p.Inspected, Pending: p.Pending, Coming: p.Coming, Quarantine: p.Quarantine, Unverified: p.Unverified,
 		Protected: p.Protected, Executed: p.Executed, Replacing: p.Replacing,
-		OnMachine: p.OnMachine, Compared: p.Compared,
+		OnMachine: p.OnMachine, Compared: p.Compared, Anew: p.Anew,
 	}
 }
 

@@ -153,6 +153,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	})
 	doing, err := change.work.Do(ctx)
 	kept.Anew = change.work.Doubtful
+	kept.Inspected = kept.Inspected && !change.madeAnew // Ironic has no inventory of the machine any more
 	switch {
 	case change.madeAnew:
 		err = change.work.Machine.EndCreation(ctx, notes.MarkCreation, err)

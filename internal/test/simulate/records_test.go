@@ -46,7 +46,8 @@ func deleteRecord(t *testing.T, s *site, node string) {
 }
 
 // Whatever state a machine was in, no verb reaches it after Ironic has lost its record, and nothing leaves the state. The plans of an
-// apply and of a destruction are refused. Only an idle host that the same site has lost is made anew.
+// apply and of a destruction are refused. Only an idle host that the same site has lost is made anew, which touches its machine no more than
+// to verify its BMC.
 func TestLostRecords_touchNoMachine(t *testing.T) {
 	t.Parallel()
 	idle := configuration{"metal_host.a": bmcHost("a")}
@@ -116,14 +117,22 @@ func loseRecord(t *testing.T, config configuration, state string, befall func(*t
 	}
 }
 
-// mustMakeAnew checks that the next apply makes a host anew with its UUID, and that nothing is left to do.
+// mustMakeAnew checks that the next apply makes a host anew with its UUID and touches no machine, and that the one after it prepares the host.
 func (w *workspace) mustMakeAnew(t *testing.T, config configuration, node string) {
 	t.Helper()
 	if w.apply(t, config, death{}).failed {
 		w.site.broken("the record of an idle host is not made anew")
 	}
-	if n, _ := w.site.fake.Node(node); n.UUID != node || n.ProvisionState != "available" {
-		w.site.broken("the node is %+v", n)
+	for _, wanted := range []string{"manageable", "available"} {
+		if n, _ := w.site.fake.Node(node); n.UUID != node || n.ProvisionState != wanted {
+			w.site.broken("the node is %+v, want it %s", n, wanted)
+		}
+		if verbs := len(w.site.verbs); wanted == "manageable" && verbs != 1 {
+			w.site.broken("%d verbs were sent, want one, which verifies the BMC", verbs)
+		}
+		if w.apply(t, config, death{}).failed {
+			w.site.broken("the host is not prepared")
+		}
 	}
 	if made := w.replan(t, config); !made.empty() {
 		w.site.broken("the next plan is not empty: %s", made)
