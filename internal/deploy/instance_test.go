@@ -218,7 +218,7 @@ func TestInstance_whyNodeIsLost(t *testing.T) {
 		"undeployed for another": {
 			ironic.Node{ProvisionState: "cleaning", Extra: suspended},
 			"i", "other",
-			"undeployed by another client",
+			"undeployed, not by this resource",
 		},
 		"taken": {ironic.Node{InstanceUUID: "j", ProvisionState: "active"}, "i", "", "is reserved by j now"},
 		"taken though suspended": {
@@ -230,10 +230,10 @@ func TestInstance_whyNodeIsLost(t *testing.T) {
 		"undeployed": {
 			ironic.Node{ProvisionState: "available"},
 			"i", "",
-			`undeployed by another client and is in state "available"`,
+			`undeployed, not by this resource, and is in state "available"`,
 		},
 		"undeploying has failed":   {ironic.Node{ProvisionState: "error"}, "i", "", ""},
-		"never recorded: not ours": {ironic.Node{ProvisionState: "available"}, "", "", "undeployed by another client"},
+		"never recorded: not ours": {ironic.Node{ProvisionState: "available"}, "", "", "undeployed, not by this resource"},
 	} {
 		got := LossReason(&tc.node, tc.instance, tc.allocation)
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {

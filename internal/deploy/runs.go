@@ -147,5 +147,5 @@ func LossReason(n *ironic.Node, instance, allocation string) string {
 	case ironic.State(n.ProvisionState) == nodes.Active:
 		return "still runs, but its reservation was removed, so this resource does not manage it any more. Import it to manage it again"
 	}
-	return fmt.Sprintf("was undeployed by another client and is in state %q", n.ProvisionState)
+	return fmt.Sprintf("was undeployed, not by this resource, and is in state %q", n.ProvisionState)
 }

@@ -46,9 +46,10 @@ func (w *WithClient) KeepsLost(
 	record.Site = load[serverNotes](ctx, private, serverKey).Site
 	lost.Note(w.Site, record)
 	if w.Recreates() {
-		diags.AddWarning("Record lost in Ironic", fmt.Sprintf("Ironic has no record of %s. It leaves the state, because lost_records is "+
-			"\"recreate\". If the configuration still has it, the apply makes it anew, which erases what may still run on the machine.",
-			record.What()))
+		diags.AddWarning("Record lost in Ironic", fmt.Sprintf("Ironic at %s has no record of %s. %s\n\nIt leaves the state, because "+
+			"lost_records is \"recreate\". What the configuration still has is made anew: hosts that become available are cleaned, and "+
+			"deployments that do not adopt are deployed, which erases what may still run there.", w.Site.Ironic.Address(), record.What(),
+			lost.Judge(ctx, w.Site, record.Site)))
 		return false
 	}
 	diags.Append(keepNotes(ctx, private, func(s *serverNotes) { s.Restores = record.IsRestored(w.LostRecords) })...)

@@ -72,7 +72,8 @@ type Verdict int
 
 // The verdicts.
 const (
-	UnknownSite Verdict = iota // the state notes none, or the user cannot see it
+	UnknownSite Verdict = iota // the state notes none
+	HiddenSite                 // the user cannot see it
 	SameSite
 	OtherSite
 	NoSite // it has no identity
@@ -88,7 +89,7 @@ func (i *identity) judge(ctx context.Context, site *machine.Site, noted string) 
 	i.ask(ctx, site.Ironic)
 	switch {
 	case i.hidden:
-		return UnknownSite
+		return HiddenSite
 	case i.id == "":
 		return NoSite
 	case i.id != noted:
@@ -101,14 +102,22 @@ func (i *identity) judge(ctx context.Context, site *machine.Site, noted string) 
 func (v Verdict) sentence() string {
 	switch v {
 	case SameSite:
-		return "It is the Ironic that the state knows, so another client deleted them, or restored an older backup."
+		return "It is the Ironic that the state knows, so another client has deleted records, or restored an older backup."
 	case OtherSite:
 		return "It has another identity than the one that the state knows: it is another site, or its database is a new one."
 	case NoSite:
 		return "It has no identity, and the one that the state knows has: it is another site, or its database is empty or older."
+	case HiddenSite:
+		return "Whether it is the Ironic that the state knows cannot be told: its identity is a chassis, which it did not show to this user."
 	case UnknownSite:
 	}
-	return "Whether it is the Ironic that the state knows cannot be told."
+	return "Whether it is the Ironic that the state knows cannot be told: the state notes no identity, which only users who may create " +
+		"chassis give to a site."
+}
+
+// Judge says in a sentence whether a site is the one that a state notes.
+func Judge(ctx context.Context, site *machine.Site, noted string) string {
+	return ledgerOf(site).judge(ctx, site, noted).sentence()
 }
 
 // Refusal returns the error of a plan about a resource that this run has found lost, unless it may be made anew.

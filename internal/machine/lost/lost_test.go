@@ -13,7 +13,7 @@ import (
 func TestRecord_isRefused(t *testing.T) {
 	t.Parallel()
 	idle, used, other := Record{State: "available"}, Record{Use: "deployed"}, Record{State: "available", Other: true}
-	for _, site := range []Verdict{UnknownSite, SameSite, OtherSite, NoSite} {
+	for _, site := range []Verdict{UnknownSite, HiddenSite, SameSite, OtherSite, NoSite} {
 		for name, tt := range map[string]struct {
 			record  Record
 			refused bool

@@ -20,7 +20,7 @@ func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deployment is gone", "Node "+s.Name("n1")+" ("+node+") was undeployed by another client",
+	acctest.Mention(t, output, "Deployment is gone", "Node "+s.Name("n1")+" ("+node+") was undeployed, not by this resource",
 		"Plan: 2 to add, 0 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
@@ -184,7 +184,8 @@ func TestAccDeployment_missingNode(t *testing.T) {
 	}
 	w.Configure(s.Provider(`lost_records = "recreate"`) + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1")))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deployment is gone", "Node "+node+" does not exist in Ironic any more", "Plan: 2 to add")
+	acctest.Mention(t, output, "Deployment is gone", "Node "+node+" does not exist in Ironic any more", "Plan: 2 to add",
+		"It is the Ironic that the state knows", "deployments that do not adopt are deployed, which erases")
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Errorf("the apply worked:\n%s", output)

@@ -68,6 +68,35 @@ func TestFakeHost_lostAndOnIsNotCleaned(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// Who may not see the identity of the site cannot tell it from another one: nothing is made anew there, also of an idle host.
+func TestFakeHost_lostInASiteWhoseIdentityIsHidden(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	hides := s.Behind(t, func(r *http.Request, _ []byte) *site.Disturbance {
+		if !strings.Contains(r.URL.Path, "chassis") {
+			return nil
+		}
+		return &site.Disturbance{Status: http.StatusForbidden, Body: `{"error_message": "not allowed"}`}
+	})
+	config := func(at *site.Site, settings ...string) string {
+		return at.Provider(settings...) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("manageable"))
+	}
+	for _, tt := range []struct {
+		made *site.Site
+		says string
+	}{{s, "it did not show to this user"}, {hides, "the state notes no identity"}} {
+		w := acctest.NewWorkspace(t, config(tt.made))
+		w.Must(acctest.Apply()...)
+		lose(s, s.Name("h"))
+		w.Configure(config(hides))
+		acctest.Fails(t, w, []string{"plan"}, "Ironic has lost the record of a machine", "cannot be told: ", tt.says)
+		acctest.Mention(t, w.Must("plan", "-refresh-only"), "stays in the state")
+		w.Configure(config(hides, `lost_records = "recreate"`))
+		acctest.Mention(t, w.Must("plan"), tt.says, "leaves the state", "hosts that become available are cleaned")
+		w.Must("destroy", "-auto-approve")
+	}
+}
+
 // A saved plan that makes a record anew makes none in another Ironic.
 func TestFakeHost_lostRecordIsMadeInItsOwnSiteOnly(t *testing.T) {
 	t.Parallel()
