@@ -79,6 +79,19 @@ func (w *WithClient) RefuseLost(ctx context.Context, kind, id, name string, ends
 	return is
 }
 
+// ReportLost adds an error to an apply which finds that Ironic has lost the record of a resource, and reports that. The plan did not know:
+// it was saved, or has read nothing.
+func (w *WithClient) ReportLost(
+	ctx context.Context, private GettablePrivate, record lost.Record, err error, diags *diag.Diagnostics,
+) bool {
+	if !api.IsNotFound(err) || w.Site.Ironic.Project() != "" { // a project may only have lost its rights
+		return false
+	}
+	record.Site = load[serverNotes](ctx, private, serverKey).Site
+	Show(diags, lost.Failure(ctx, w.Site, record))
+	return true
+}
+
 // CheckSite returns an error if Ironic is not the one in which a resource is, as its private state says.
 func (w *WithClient) CheckSite(ctx context.Context, private GettablePrivate) error {
 	if lost.IsSame(ctx, w.Site, load[serverNotes](ctx, private, serverKey).Site) {

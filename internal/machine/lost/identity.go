@@ -134,6 +134,13 @@ func Refusal(ctx context.Context, site *machine.Site, kind, id, name string, end
 	return l.refusal(r, site.Ironic.Address(), verdict), true
 }
 
+// Failure returns the error of an apply which finds that Ironic has lost a record.
+func Failure(ctx context.Context, site *machine.Site, r Record) decide.Notice {
+	Note(site, r)
+	l := ledgerOf(site)
+	return l.refusal(r, site.Ironic.Address(), l.judge(ctx, site, r.Site))
+}
+
 // IsSame reports whether a site is the one that a state notes.
 func IsSame(ctx context.Context, site *machine.Site, noted string) bool {
 	return ledgerOf(site).judge(ctx, site, noted) == SameSite

@@ -232,7 +232,7 @@ func explain(all []Record, endpoint string, site Verdict) string {
 	if more := len(machines) - named; more > 0 {
 		machines, rest = machines[:named], fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("Ironic at %s has %s of machines that are in this state. %s They may still run, so nothing was planned.\n\n"+
+	return fmt.Sprintf("Ironic at %s has %s of machines that are in this state. %s They may still run, so nothing is done to them.\n\n"+
 		"If it is the wrong Ironic, correct endpoint. If it has lost its database, set lost_records = \"restore\" in the provider block: "+
 		"that makes the records anew and touches no machine. To enroll, clean and deploy the machines anew, which erases them, set "+
 		"lost_records = \"recreate\". To leave them as they are, take them out of the state, hosts and deployments: with removed "+

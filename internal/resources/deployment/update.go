@@ -241,6 +241,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	u.seen = u.config.firstSeen(ctx, kept)
 	m, err := d.Site.Machine(ctx, state.ID.ValueString())
+	if d.ReportLost(ctx, req.Private, state.lostRecord(), err, &resp.Diagnostics) {
+		return
+	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
 		return

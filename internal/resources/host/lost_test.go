@@ -97,6 +97,27 @@ func TestFakeHost_lostInASiteWhoseIdentityIsHidden(t *testing.T) {
 	}
 }
 
+// An apply whose plan did not see that the record is lost says so, as a plan does.
+func TestFakeHost_saysThatTheRecordIsLostWithoutRefresh(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(description, trigger string) string {
+		return hostConfig(s, acctest.Target("available"), "description = "+acctest.Quoted(description)) +
+			acctest.Deployment("metal_host.h.id", acctest.Image("a"), "restart_triggers = { a = "+acctest.Quoted(trigger)+" }")
+	}
+	w := acctest.NewWorkspace(t, config("a", "1"))
+	w.Must(acctest.Apply()...)
+	w.Configure(config("a", "2"))
+	w.Must("plan", "-out=saved")
+	lose(s, s.Name("h"))
+	lost := []string{"Ironic has lost the record of a machine", s.Name("h") + " (deployed)", "correct endpoint", "terraform state rm"}
+	acctest.Fails(t, w, []string{"apply", "saved"}, lost...)
+	w.Configure(config("b", "1"))
+	lost[1] = s.Name("h")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve", "-refresh=false"}, lost...)
+	w.Must("destroy", "-auto-approve", "-refresh=false")
+}
+
 // A saved plan that makes a record anew makes none in another Ironic.
 func TestFakeHost_lostRecordIsMadeInItsOwnSiteOnly(t *testing.T) {
 	t.Parallel()

@@ -141,6 +141,9 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	if err == nil {
 		m, err = h.machineOf(ctx, req.Private, &state, &config, todo, limit)
 	}
+	if h.ReportLost(ctx, req.Private, state.lostRecord(), err, &resp.Diagnostics) {
+		return
+	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change host "+state.label(), err)
 		return
