@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -112,6 +113,15 @@ func UseOf(n *ironic.Node) string {
 		free.InstanceUUID, n = "", &free
 	}
 	return states.UseOf(n)
+}
+
+// Occupant says how a node is used, and by which instance.
+func Occupant(n *ironic.Node) string {
+	use := cmp.Or(UseOf(n), "free")
+	if n.InstanceUUID == "" {
+		return use
+	}
+	return fmt.Sprintf("%s, by instance %s", use, strings.TrimSpace(n.InstanceName+" "+n.InstanceUUID))
 }
 
 // factInUse says how a machine in use would change hands.

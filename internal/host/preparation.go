@@ -170,9 +170,10 @@ func (p *plan) warnNew() {
 func (p *plan) takeOver() {
 	if p.seen.Replaces != "" {
 		p.warn(nil, "Something is deployed on the node",
-			fmt.Sprintf("The state has the host of node %s, which is in use. If it is tainted, or named by -replace, this plan replaces "+
-				"it, and the apply fails unless it replaces what is deployed there, too: that wipes the machine. To keep it, run "+
-				"terraform untaint, or leave out -replace.", p.seen.Replaces))
+			fmt.Sprintf("The state has the host of node %s. If it is tainted, or named by -replace, this plan replaces it. Ironic deletes "+
+				"no node in use: the apply fails, and leaves the machine as it is, unless it replaces its metal_deployment and "+
+				"metal_allocation, too, which wipes the machine. To keep it, run terraform untaint, or leave out -replace.",
+				p.seen.Replaces))
 	}
 	if p.seen.TakesOver == "" {
 		p.ask(AskTakeOver)

@@ -145,7 +145,7 @@ type Answers struct {
 	Neighbours *Neighbours   // nil: not known
 	Settled    bool          // a killed run has begun the new host, whose node is where it is to be, or in use
 	Disks      []ironic.Disk // of the last inspection; nil: not known
-	Replaces   string        // label of the node in use of the host in state that a new host replaces; "": none
+	Replaces   string        // the node in use of the host in state that a new host replaces, and its use; "": none
 }
 
 // ConsoleNow is the console of a host.

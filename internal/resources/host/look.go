@@ -74,7 +74,10 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 	case hosts.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
 		if used := h.used(ctx, q.config); used != nil {
-			to.Replaces = ironic.NodeLabel(used)
+			if whole, err := h.Site.Ironic.NodeForRefresh(ctx, used.UUID); err == nil { // it names the instance
+				used = whole
+			}
+			to.Replaces = ironic.NodeLabel(used) + ", which is " + hosts.Occupant(used)
 			expect.ReplaceUsed(h.Site)
 		}
 		if found == nil {

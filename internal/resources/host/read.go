@@ -36,7 +36,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found, err := h.look(ctx, &state)
+	found, err := h.look(ctx, &state, kept.Superseded)
 	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
@@ -82,10 +82,10 @@ type sight struct {
 }
 
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
-// the node is gone, api.IsNotFound recognises the error.
-func (h *host) look(ctx context.Context, m *model) (sight, error) {
+// the node is gone, api.IsNotFound recognises the error. superseded: see private.
+func (h *host) look(ctx context.Context, m *model, superseded bool) (sight, error) {
 	return framework.Once(ctx, func() (sight, error) {
-		if m.OnDestroy.ValueString() != destroyForget { // a deposed object that a later apply forgets has the node of its successor
+		if !superseded { // a deposed object that a later apply forgets has the node of its successor
 			hosts.InState(h.Site, m.ID.ValueString())
 		}
 		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
@@ -126,8 +126,8 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	if state.Get(ctx, &m).HasError() {
 		return false
 	}
-	found, err := h.look(ctx, &m)
 	kept := framework.LoadPrivate[private](ctx, noted)
+	found, err := h.look(ctx, &m, kept.Superseded)
 	if err != nil || hosts.HasTwin(h.Site, m.ID.ValueString()) || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) ||
 		lost.IsOther(kept.Updated, found.node, "") {
 		return false
