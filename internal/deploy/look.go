@@ -1,11 +1,13 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
@@ -189,7 +191,11 @@ func (l *Look) occupied(ctx context.Context) {
 		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give "+
 			"one of them another node_id."))
 	}
-	if !states.IsOccupied(node) {
+	if expect.Undeploys(l.Site, node.UUID) {
+		l.notices = append(l.notices, otherAddress(label))
+		return
+	}
+	if l.refuseSuccessor(node) || !states.IsOccupied(node) {
 		return
 	}
 	if by := LostDeployment(l.Site, node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
@@ -216,6 +222,48 @@ func (l *Look) occupied(ctx context.Context) {
 		"again. If the plan does not replace that deployment, the apply fails for this one: give one of them another node_id, and do not "+
 		"import the node a second time. This command names the resource in the state: terraform state list -id=%s.", label,
 		node.ProvisionState, lossOf(node), node.UUID))
+}
+
+// refuseSuccessor refuses a deployment on a node that has left the state in this run and that is used by somebody else now, unless a
+// killed run of this configuration has begun what is there.
+func (l *Look) refuseSuccessor(node *ironic.Node) bool {
+	allocation := l.Wish.Allocation
+	ours := allocation.Unknown || allocation.Set && node.InstanceUUID == allocation.V
+	used := states.IsOccupied(node) || node.InstanceUUID != ""
+	if !registerOf(l.Site).left.Has(node.UUID) || ours || !used || l.Site.BegunReservation(node, allocation.V) != nil {
+		return false
+	}
+	instance := cmp.Or(strings.TrimSpace(node.InstanceName+" "+node.InstanceUUID), "without an instance")
+	ends := "metal undeploy --release"
+	if !states.IsOccupied(node) {
+		ends = "metal release --node"
+	}
+	l.refuse(decide.At("node_id"), "Another deployment has the machine", fmt.Sprintf("Node %s is in state %q, with instance %s: it does "+
+		"not run this deployment any more, and the provider deploys no machine that others use.\n\n"+
+		"To manage what is there, run terraform apply -refresh-only, which takes this deployment out of the state, and import it. To "+
+		"deploy here, which erases what is there, first end it: %s %s. Otherwise set another node_id.",
+		ironic.NodeLabel(node), node.ProvisionState, instance, ends, ironic.NodeArgument(node)))
+	return true
+}
+
+// otherAddress refuses to undeploy a node and to deploy it again under another address: Terraform may begin with either.
+func otherAddress(node string) decide.Notice {
+	return decide.Refuse(nil, "Deployment has another address", fmt.Sprintf("This plan destroys the metal_deployment of node %s, which "+
+		"wipes the machine, and creates one on the same node under another address. Terraform may begin with either, so the apply might "+
+		"fail.\n\nIf only its key or name has changed, add a moved block from the old address to the new one: the machine runs on. To "+
+		"deploy anew, apply the destruction first.", node))
+}
+
+// Undeploys tells the other resources of the run whether this plan undeploys the node. It refuses that if another one has planned to deploy
+// the node under another address.
+func (l *Look) Undeploys() {
+	if l.Site == nil || !Has(l.Plan.Steps, DoUndeploy) {
+		return
+	}
+	expect.Undeploy(l.Site, l.Seen.ID)
+	if registerOf(l.Site).planned.Has(l.Seen.ID) {
+		l.notices = append(l.notices, otherAddress(l.Seen.Label))
+	}
 }
 
 // refuseProtected refuses a new deployment on a protected node. Terraform does not tell the provider that it replaces a

@@ -122,6 +122,7 @@ func Claim(ctx context.Context, m *machine.Machine, instance string, mark *notes
 // Register is what the resources of a run tell each other about deployments.
 type Register struct {
 	inState notes.Set[string] // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	left    notes.Set[string] // the nodes whose deployments have left the state in this run: they run something else
 	planned notes.Set[string] // the nodes on which plans of this run create deployments
 	made    notes.Set[string] // the instance UUIDs with which this run reserves nodes for deployments
 
@@ -152,6 +153,12 @@ func (r *Register) lostBy(node string) *Losses {
 // whether Terraform has two of them.
 func DeploymentInState(site *machine.Site, node string) (twice bool) {
 	return !registerOf(site).inState.Add(node)
+}
+
+// DeploymentLeaves records that the deployment of a node leaves the state, because the node does not run it any more.
+func DeploymentLeaves(site *machine.Site, node string) {
+	registerOf(site).inState.Remove(node)
+	registerOf(site).left.Add(node)
 }
 
 // plansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run

@@ -27,6 +27,56 @@ func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// What another client has deployed in place of a deployment is refused at plan, with the ways out; what it has only reserved, too.
+func TestAccDeployment_redeployedOutsideIsRefused(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must(acctest.Apply()...)
+	s.Verb(node, "deleted", "available")
+	s.Patch(node, "add", "/instance_uuid", site.ForeignInstance(s))
+	refused := []string{"Another deployment has the machine", site.ForeignInstance(s), "terraform apply -refresh-only"}
+	acctest.Fails(t, w, []string{"plan"}, append(refused, "metal release --node "+s.Name("n1"))...)
+	deployByHand(s, node, site.ForeignInstance(s))
+	acctest.Fails(t, w, []string{"plan"}, append(refused, "metal undeploy --release "+s.Name("n1"))...)
+	s.Verb(node, "deleted", "available")
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A deployment whose key has changed without a moved block would be undeployed and deployed in no certain order.
+func TestAccDeployment_otherAddressIsRefused(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	config := func(key string, moved ...string) string {
+		text := s.Provider()
+		for _, kind := range moved {
+			text += fmt.Sprintf("moved {\n  from = %[1]s.x[\"a\"]\n  to = %[1]s.x[\"b\"]\n}\n", kind)
+		}
+		return text + fmt.Sprintf(`
+			resource "metal_host" "x" {
+			  for_each     = toset([%[1]q])
+			  name         = %[2]q
+			  driver       = "fake-hardware"
+			  target_state = "available"
+			}
+			resource "metal_deployment" "x" {
+			  for_each = toset([%[1]q])
+			  node_id  = metal_host.x[each.key].id
+			  %[3]s
+			}`, key, s.Name("h"), acctest.Image("a"))
+	}
+	w := acctest.NewWorkspace(t, config("a"))
+	defer acctest.Destroy(t, s, w)
+	w.Must(acctest.Apply()...)
+	w.Configure(config("b", "metal_host"))
+	acctest.Fails(t, w, acctest.Apply(), "Deployment has another address", "add a moved block")
+	w.Configure(config("b", "metal_host", "metal_deployment"))
+	acctest.Mention(t, w.Must(acctest.Apply()...), "0 to add, 0 to change, 0 to destroy")
+}
+
 func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(s *site.Site, node string){

@@ -113,9 +113,7 @@ func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, d
 	if look.Plan.Refused() {
 		return
 	}
-	if d.Known() && deploy.Has(look.Plan.Steps, deploy.DoUndeploy) {
-		expect.Undeploy(d.Site, state.ID.ValueString())
-	}
+	look.Undeploys()
 	look.End(ctx)
 	framework.Show(diags, look.Notices()...)
 	d.foreseeEnd(ctx, state, diags)

@@ -60,6 +60,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	if reason := deploy.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
 		framework.Show(&resp.Diagnostics, deploy.Gone(ironic.NodeLabel(node), reason))
+		deploy.DeploymentLeaves(d.Site, node.UUID)
 		resp.State.RemoveResource(ctx)
 		return
 	}
