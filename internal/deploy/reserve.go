@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -155,10 +156,11 @@ func DeploymentInState(site *machine.Site, node string) (twice bool) {
 	return !registerOf(site).inState.Add(node)
 }
 
-// DeploymentLeaves records that the deployment of a node leaves the state, because the node does not run it any more.
-func DeploymentLeaves(site *machine.Site, node string) {
-	registerOf(site).inState.Remove(node)
-	registerOf(site).left.Add(node)
+// Leaves records that the deployment of a node leaves the state, and says that and why.
+func Leaves(site *machine.Site, node *ironic.Node, reason string) decide.Notice {
+	registerOf(site).inState.Remove(node.UUID)
+	registerOf(site).left.Add(node.UUID)
+	return Gone(ironic.NodeLabel(node), reason)
 }
 
 // plansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run

@@ -134,8 +134,8 @@ func (e *Taken) adviceForChange() string {
 // Twin refuses a second host of a node.
 func Twin(node string) decide.Notice {
 	return decide.Refuse(nil, "Two hosts for one node", fmt.Sprintf("Node %s has two metal_host resources. They would undo the changes of "+
-		"each other, and destroying one of them may delete the node. Take one of them out of the state (terraform state rm) and out of the "+
-		"configuration, with its import block.", node))
+		"each other, and destroying one of them may delete the node. Take one of them out of the state (terraform state rm) and out of "+
+		"the configuration, with its import block.", node))
 }
 
 // AnnounceTakeOver warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there

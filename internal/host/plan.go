@@ -78,8 +78,8 @@ func (p *plan) decideNew() {
 	p.refuseShared()
 }
 
-// decideAnew decides about a host whose record is made anew. No record says what was done to the machine since Terraform has seen it, so the
-// apply only verifies its BMC; the plan after that prepares the machine, and says so.
+// decideAnew decides about a host whose record is made anew. No record says what was done to the machine since Terraform has seen it, so
+// the apply only verifies its BMC; the plan after that prepares the machine, and says so.
 func (p *plan) decideAnew(prepared bool) {
 	p.Forecast.Restores = p.seen.Restores + 1
 	p.Open = openParts(p.Wish, p.seen)
@@ -88,8 +88,9 @@ func (p *plan) decideAnew(prepared bool) {
 	does := "Nothing on the machine changes."
 	if prepared && p.Target.V != string(GoalEnroll) {
 		p.add(Step{Do: DoVerify, Goal: states.GoalManageable})
-		does = "The machine is not touched, and its node stays manageable: something may have been installed since. The next plan prepares it " +
-			"for its target_state, and says what that erases. If something runs on it, adopt it then, with target_state = \"manageable\"."
+		does = "The machine is not touched, and its node stays manageable: something may have been installed since. The next plan " +
+			"prepares it for its target_state, and says what that erases. If something runs on it, adopt it then, with target_state = " +
+			"\"manageable\"."
 	}
 	if p.Forecast.Pending = decide.Known(p.Open); !p.HardwareKnown {
 		p.Forecast.Pending = decide.Unknown[[]HardwarePart]()
@@ -97,6 +98,14 @@ func (p *plan) decideAnew(prepared bool) {
 	p.warn(nil, "Lost record is made anew", fmt.Sprintf("Ironic has no record of host %s, which was %s when Terraform last saw it. It is "+
 		"enrolled again with the same UUID. %s", p.Label, p.seen.Missing, does))
 	p.refuseShared()
+}
+
+// Reaches returns the state that the apply of a plan reaches, which is the target_state, unless a record is made anew.
+func (p Plan) Reaches(target string) string {
+	if p.Has(DoEnroll) && p.Has(DoVerify) {
+		return string(states.GoalManageable)
+	}
+	return target
 }
 
 // stepsOfNew adds the steps of a new host. Ironic prepares no machine that it cannot reach.

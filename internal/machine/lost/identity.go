@@ -108,7 +108,8 @@ func (v Verdict) sentence() string {
 	case NoSite:
 		return "It has no identity, and the one that the state knows has: it is another site, or its database is empty or older."
 	case HiddenSite:
-		return "Whether it is the Ironic that the state knows cannot be told: its identity is a chassis, which it did not show to this user."
+		return "Whether it is the Ironic that the state knows cannot be told: its identity is a chassis, which it did not " +
+			"show to this user."
 	case UnknownSite:
 	}
 	return "Whether it is the Ironic that the state knows cannot be told: the state notes no identity, which only users who may create " +

@@ -36,7 +36,7 @@ func decideDelete(node *ironic.Node, dead bool) Plan {
 	case node.Protected:
 		return Plan{Refused: "it is protected in Ironic. " + failure.AdviseProtected}
 	case used && !dead && !states.IsOccupied(node):
-		plan.Refused = "it is reserved, and nothing is deployed on it yet. End the reservation first: " + releaseCommand(node)
+		plan.Refused = "it is reserved, and nothing is deployed on it yet. First run: " + releaseCommand(node)
 	case used && !dead:
 		plan.Refused = "it is in use, and what runs on it would go on without a node. Undeploy it first: metal undeploy --release " + name +
 			". If the machine is dead and disconnected, use --dead"

@@ -171,7 +171,7 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		},
 		"delete, free":                   {keep, node("enroll"), operate.Cuts, "", "keep their data", false},
 		"delete, in use":                 {keep, node("active", reserved), 0, "metal undeploy --release n", "", false},
-		"delete, reserved":               {keep, node("available", reserved), 0, "it is reserved, and nothing is deployed on it yet. End the reservation first: metal release", "", false},
+		"delete, reserved":               {keep, node("available", reserved), 0, "First run: metal release", "", false},
 		"delete, in use and maintenance": {keep, node("active", dead), 0, "it is in use", "", false},
 		"delete, dead":                   {force, node("active", dead), operate.Cuts, "", "calls it active", false},
 		"delete, dead, no maintenance":   {force, node("active", reserved), 0, "metal maintenance on", "", false},

@@ -113,7 +113,9 @@ func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, d
 	if look.Plan.Refused() {
 		return
 	}
-	look.Undeploys()
+	if !kept.Superseded { // a creation that comes before the destruction keeps the machine
+		look.Undeploys()
+	}
 	look.End(ctx)
 	framework.Show(diags, look.Notices()...)
 	d.foreseeEnd(ctx, state, diags)

@@ -59,8 +59,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.importNode(node)
 	}
 	if reason := deploy.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
-		framework.Show(&resp.Diagnostics, deploy.Gone(ironic.NodeLabel(node), reason))
-		deploy.DeploymentLeaves(d.Site, node.UUID)
+		framework.Show(&resp.Diagnostics, deploy.Leaves(d.Site, node, reason))
 		resp.State.RemoveResource(ctx)
 		return
 	}

@@ -17,12 +17,13 @@ func lose(s *site.Site, name string) {
 	s.Must(http.MethodDelete, "nodes/"+name, nil)
 }
 
-// A record that is made anew cleans no machine: it may have been deployed since the state has seen it idle, also if it is off. The next plan
-// says that it cleans.
+// A record that is made anew cleans no machine: it may have been deployed since the state has seen it idle, also if it is off. The next
+// plan says that it cleans.
 func TestFakeHost_recordMadeAnewCleansNothing(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	deployed := hostConfig(s, acctest.Target("available")) + acctest.Deployment("metal_host.h.id", acctest.Image("a"), `power_state = "off"`)
+	deployed := hostConfig(s, acctest.Target("available")) +
+		acctest.Deployment("metal_host.h.id", acctest.Image("a"), `power_state = "off"`)
 	w := acctest.NewWorkspace(t, deployed)
 	w.Must(acctest.Apply()...)
 	w.Must("state", "rm", acctest.DeploymentAddress) // the state of the host is older than the deployment

@@ -17,7 +17,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
@@ -87,16 +86,14 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	kept.Plan = &decided
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, before, req, resp)
-		h.tellRun(ctx, &plan, state, decided, missing)
+		h.tellRun(ctx, &plan, state, decided)
 	}
 }
 
 // tellRun tells the other resources of the run what becomes of the host.
-func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Plan, missing bool) {
+func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Plan) {
 	expected := plan.expected(ctx)
-	if missing && expected.Target == string(states.GoalAvailable) {
-		expected.Target = string(states.GoalManageable)
-	}
+	expected.Target = decided.Reaches(expected.Target)
 	expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
 		decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 	expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })

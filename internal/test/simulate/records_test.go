@@ -46,8 +46,8 @@ func deleteRecord(t *testing.T, s *site, node string) {
 }
 
 // Whatever state a machine was in, no verb reaches it after Ironic has lost its record, and nothing leaves the state. The plans of an
-// apply and of a destruction are refused. Only an idle host that the same site has lost is made anew, which touches its machine no more than
-// to verify its BMC.
+// apply and of a destruction are refused. Only an idle host that the same site has lost is made anew, which touches its machine no more
+// than to verify its BMC.
 func TestLostRecords_touchNoMachine(t *testing.T) {
 	t.Parallel()
 	idle := configuration{"metal_host.a": bmcHost("a")}
@@ -117,7 +117,8 @@ func loseRecord(t *testing.T, config configuration, state string, befall func(*t
 	}
 }
 
-// mustMakeAnew checks that the next apply makes a host anew with its UUID and touches no machine, and that the one after it prepares the host.
+// mustMakeAnew checks that the next apply makes a host anew with its UUID and touches no machine, and that the one after it prepares the
+// host.
 func (w *workspace) mustMakeAnew(t *testing.T, config configuration, node string) {
 	t.Helper()
 	if w.apply(t, config, death{}).failed {
