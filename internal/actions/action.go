@@ -12,20 +12,37 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// operator is what all actions have in common: the clients, and the way to operate a machine.
-type operator struct{ framework.WithClient }
+// operator is what all actions have in common: the name, the clients, and the way to operate a machine.
+type operator struct {
+	framework.WithClient
+	name string
+}
+
+// Metadata names the action.
+func (o *operator) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = o.name
+}
 
 // Configure takes the clients from the provider.
 func (o *operator) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
 	o.Take(req.ProviderData, &resp.Diagnostics)
+}
+
+// offered adds an error if the API version does not support the action. since: the first version that does; zero: all do.
+func (o *operator) offered(ctx context.Context, since api.Microversion, diags *diag.Diagnostics) {
+	if since > 0 && o.Known() {
+		o.Offers(ctx, diags, since, o.name)
+	}
 }
 
 // target is the part of an action's configuration that all actions have.

@@ -22,7 +22,7 @@ var (
 )
 
 // NewClean returns metal_clean.
-func NewClean() action.Action { return &clean{} }
+func NewClean() action.Action { return &clean{operator{name: "metal_clean"}} }
 
 type clean struct{ operator }
 
@@ -33,11 +33,6 @@ type cleanModel struct {
 }
 
 const cleanLimit = 2 * time.Hour
-
-// Metadata names the action.
-func (a *clean) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = "metal_clean"
-}
 
 // Schema describes the action.
 func (a *clean) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {

@@ -19,7 +19,7 @@ import (
 var _ action.ActionWithModifyPlan = (*power)(nil)
 
 // NewPower returns metal_power.
-func NewPower() action.Action { return &power{} }
+func NewPower() action.Action { return &power{operator{name: "metal_power"}} }
 
 type power struct{ operator }
 
@@ -29,11 +29,6 @@ type powerModel struct {
 }
 
 const powerLimit = 15 * time.Minute
-
-// Metadata names the action.
-func (a *power) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = "metal_power"
-}
 
 // Schema describes the action.
 func (a *power) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {

@@ -18,7 +18,7 @@ var (
 )
 
 // NewService returns metal_service.
-func NewService() action.Action { return &service{} }
+func NewService() action.Action { return &service{operator{name: "metal_service"}} }
 
 type service struct{ operator }
 
@@ -28,11 +28,6 @@ type serviceModel struct {
 }
 
 const serviceLimit = 60 * time.Minute
-
-// Metadata names the action.
-func (a *service) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = "metal_service"
-}
 
 // Schema describes the action.
 func (a *service) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {

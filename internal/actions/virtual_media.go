@@ -20,7 +20,7 @@ import (
 var _ action.ActionWithModifyPlan = (*virtualMedia)(nil)
 
 // NewVirtualMedia returns metal_virtual_media.
-func NewVirtualMedia() action.Action { return &virtualMedia{} }
+func NewVirtualMedia() action.Action { return &virtualMedia{operator{name: "metal_virtual_media"}} }
 
 type virtualMedia struct{ operator }
 
@@ -31,11 +31,6 @@ type virtualMediaModel struct {
 }
 
 const virtualMediaLimit = 10 * time.Minute
-
-// Metadata names the action.
-func (a *virtualMedia) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = "metal_virtual_media"
-}
 
 // Schema describes the action.
 func (a *virtualMedia) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
@@ -58,9 +53,7 @@ func (a *virtualMedia) Schema(ctx context.Context, _ action.SchemaRequest, resp 
 
 // ModifyPlan refuses the action if the API version does not support it.
 func (a *virtualMedia) ModifyPlan(ctx context.Context, _ action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
-	if a.Known() {
-		a.Offers(ctx, &resp.Diagnostics, api.VersionVirtualMedia, "metal_virtual_media")
-	}
+	a.offered(ctx, api.VersionVirtualMedia, &resp.Diagnostics)
 }
 
 // Invoke changes the medium.
