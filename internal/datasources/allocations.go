@@ -20,9 +20,9 @@ import (
 var _ datasource.DataSourceWithConfigure = (*allocations)(nil)
 
 // NewAllocations returns the data source metal_allocations.
-func NewAllocations() datasource.DataSource { return &allocations{} }
+func NewAllocations() datasource.DataSource { return &allocations{source{name: "metal_allocations"}} }
 
-type allocations struct{ withClient }
+type allocations struct{ source }
 
 type allocationsModel struct {
 	State         types.String `tfsdk:"state"`
@@ -31,11 +31,6 @@ type allocationsModel struct {
 	Owner         types.String `tfsdk:"owner"`
 	IDs           types.List   `tfsdk:"ids"`
 	Allocations   types.List   `tfsdk:"allocations"`
-}
-
-// Metadata names the data source.
-func (a *allocations) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_allocations"
 }
 
 // Schema describes the data source.
@@ -56,10 +51,7 @@ func (a *allocations) Schema(_ context.Context, _ datasource.SchemaRequest, resp
 			"resource_class": choose("of this resource class."),
 			"node":           choose("of the node with this name or UUID: one, or none."),
 			"owner":          choose("of this owner. Needs API 1.60."),
-			"ids": schema.ListAttribute{
-				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "UUIDs of the allocations, in the order of `allocations`.",
-			},
+			"ids":            list("UUIDs of the allocations, in the order of `allocations`."),
 			"allocations": schema.ListNestedAttribute{
 				Computed: true, MarkdownDescription: "The allocations, sorted by name, then UUID.",
 				NestedObject: schema.NestedAttributeObject{Attributes: allocationAttributes()},
@@ -86,7 +78,7 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 	}
 	slices.SortFunc(all, func(a, b ironic.Allocation) int { return strings.Compare(a.Name+"\x00"+a.UUID, b.Name+"\x00"+b.UUID) })
 	ids, values := []string{}, []attr.Value{}
-	kinds := allocationTypes()
+	kinds := typesOf(allocationAttributes())
 	for i := range all {
 		ids = append(ids, all[i].UUID)
 		values = append(values, types.ObjectValueMust(kinds, allocationValues(&all[i], names[all[i].NodeUUID])))
@@ -98,11 +90,11 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 
 // list returns the allocations that match the filters.
 func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.Allocation, error) {
-	if err := a.client.Ironic.Requires(ctx, api.VersionAllocations, "an allocation"); err != nil {
+	if err := a.Site.Ironic.Requires(ctx, api.VersionAllocations, "an allocation"); err != nil {
 		return nil, err
 	}
 	if !m.Owner.IsNull() {
-		if err := a.client.Ironic.Requires(ctx, api.VersionAllocationOwner, "owner"); err != nil {
+		if err := a.Site.Ironic.Requires(ctx, api.VersionAllocationOwner, "owner"); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +104,7 @@ func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.A
 			query.Set(key, value.ValueString())
 		}
 	}
-	return a.client.Ironic.AllocationsForConfiguration(ctx, query)
+	return a.Site.Ironic.AllocationsForConfiguration(ctx, query)
 }
 
 // nodeNames returns the names of the reserved nodes by UUID: one by a single request, more from a list.
@@ -123,7 +115,7 @@ func (a *allocations) nodeNames(ctx context.Context, all []ironic.Allocation) (m
 	case 0:
 		return names, nil
 	case 1:
-		node, err := a.client.Ironic.Node(ctx, reserved[0].NodeUUID)
+		node, err := a.Site.Ironic.Node(ctx, reserved[0].NodeUUID)
 		if api.IsNotFound(err) {
 			return names, nil
 		}
@@ -133,7 +125,7 @@ func (a *allocations) nodeNames(ctx context.Context, all []ironic.Allocation) (m
 		names[node.UUID] = node.Name
 		return names, nil
 	}
-	nodes, err := a.client.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
+	nodes, err := a.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
 	for _, node := range nodes {
 		names[node.UUID] = node.Name
 	}

@@ -26,9 +26,9 @@ import (
 var _ datasource.DataSourceWithConfigure = (*bootStatus)(nil)
 
 // NewBootStatus returns the data source metal_boot_status.
-func NewBootStatus() datasource.DataSource { return &bootStatus{} }
+func NewBootStatus() datasource.DataSource { return &bootStatus{source{name: "metal_boot_status"}} }
 
-type bootStatus struct{ withClient }
+type bootStatus struct{ source }
 
 type bootStatusModel struct {
 	LiveISO types.Map `tfsdk:"live_iso"`
@@ -39,16 +39,29 @@ type bootStatusModel struct {
 	Manual  types.Set `tfsdk:"manual"`
 }
 
-var bootHostType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"node_id": types.StringType, "name": types.StringType, "provision_state": types.StringType, "stale": types.BoolType,
-	"older":    types.BoolType,
-	"obsolete": types.SetType{ElemType: types.StringType}, "action": types.StringType, "reason": types.StringType,
-	"booted_at": types.StringType, "boots": types.Int64Type,
-}}
+func bootAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"node_id": text("UUID of the node."), "name": text("Name of the node."),
+		"provision_state": text("Ironic's provision state of the node."),
+		"older": flag("Whether the machine runs another image than the wanted one. All content that the machine uses may be current " +
+			"nevertheless."),
+		"stale": flag("Whether the machine was booted with something that is obsolete now."),
+		"obsolete": keys("What the machine was booted with and is no longer wanted: `shared.NAME` or `host.NAME` for content, `image` " +
+			"if the machine needs the new image itself. `unknown` if the node has no record of the image that it runs, for example " +
+			"because it is not `active`."),
+		"action": text("What an apply would do. `none`: nothing. `restart`: **restart the machine**. `wait`: nothing yet, because " +
+			"there is no newer image or the quiet period after `built_at` has not ended. `manual`: ask you to restart the machine. It " +
+			"stays `manual` until Ironic notices the restart."),
+		"reason":    text("Reason for `action`, and whether the machine runs an older image meanwhile."),
+		"booted_at": text("Time (RFC 3339) at which the provider booted the machine or recorded what it runs; null if unknown."),
+		"boots": number("Number of consecutive boots with this image, each within a day of the previous one; null if unknown. After " +
+			"four, an apply refuses another restart."),
+	}
+}
 
-// Metadata names the data source.
-func (b *bootStatus) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_boot_status"
+// keys describes a set of texts.
+func keys(description string) schema.SetAttribute {
+	return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
 // Schema describes the data source.
@@ -58,9 +71,6 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 	values := func(description string) schema.Attribute {
 		return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
-	}
-	keys := func(description string) schema.Attribute {
-		return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Reports which machines run an older live ISO than the wanted one, which of its content is obsolete, and " +
@@ -91,32 +101,8 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 						stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))),
 				}},
 			},
-			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Status of each machine. The keys are those of `live_iso`, without keys that " +
-					"match no node.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"node_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node."},
-					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
-					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
-					"older": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine runs another image " +
-						"than the wanted one. All content that the machine uses may be current nevertheless."},
-					"stale": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with " +
-						"something that is obsolete now."},
-					"obsolete": keys("What the machine was booted with and is no longer wanted: `shared.NAME` or `host.NAME` for " +
-						"content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image " +
-						"that it runs, for example because it is not `active`."),
-					"action": schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: " +
-						"nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet " +
-						"period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic " +
-						"notices the restart."},
-					"reason": schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`, and whether the " +
-						"machine runs an older image meanwhile."},
-					"booted_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time (RFC 3339) at which the " +
-						"provider booted the machine or recorded what it runs; null if unknown."},
-					"boots": schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this " +
-						"image, each within a day of the previous one; null if unknown. After four, an apply refuses another restart."},
-				}},
-			},
+			"hosts": byName("Status of each machine. The keys are those of `live_iso`, without keys that match no node.",
+				bootAttributes()),
 			"older": keys("Keys of the machines that run another image than the wanted one."),
 			"stale": keys("Keys of the machines that run something obsolete. They may run the wanted image, if only the wanted " +
 				"content has changed."),
@@ -135,7 +121,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	nodes, err := b.client.Ironic.NodesForConfiguration(ctx, ironic.NodeFilter{})
+	nodes, err := b.Site.Ironic.NodesForConfiguration(ctx, ironic.NodeFilter{})
 	if err != nil {
 		report(&resp.Diagnostics, "read what machines were booted with", err)
 		return
@@ -147,7 +133,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		}
 		known[nodes[i].UUID] = &nodes[i]
 	}
-	hosts := map[string]attr.Value{}
+	hosts := map[string]map[string]attr.Value{}
 	lists := map[string][]string{}
 	var missing []string
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
@@ -168,16 +154,11 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 			action = answer.Apply.Action
 		}
 		lists[string(action)] = append(lists[string(action)], key)
-		hosts[key] = hostBoot(ctx, node, answer)
+		hosts[key] = hostBoot(node, answer)
 	}
 	warnMissing(missing, &resp.Diagnostics)
-	list := func(name string) types.Set {
-		value, diags := types.SetValueFrom(ctx, types.StringType, append([]string{}, lists[name]...))
-		resp.Diagnostics.Append(diags...)
-		return value
-	}
-	m.Hosts, m.Stale, m.Older = types.MapValueMust(bootHostType, hosts), list("stale"), list("older")
-	m.Restart, m.Manual = list(string(bootiso.Restart)), list(string(bootiso.Manual))
+	m.Hosts, m.Stale, m.Older = objects(bootAttributes(), hosts), setValue(lists["stale"]), setValue(lists["older"])
+	m.Restart, m.Manual = setValue(lists[string(bootiso.Restart)]), setValue(lists[string(bootiso.Manual)])
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -201,21 +182,19 @@ func warnMissing(keys []string, diags *diag.Diagnostics) {
 func older(answer bootiso.Answer) bool { return answer.Newer || answer.Now.Action == bootiso.Manual }
 
 // hostBoot returns the entry of a machine in hosts.
-func hostBoot(ctx context.Context, node *ironic.Node, answer bootiso.Answer) attr.Value {
+func hostBoot(node *ironic.Node, answer bootiso.Answer) map[string]attr.Value {
 	status, reason := answer.Now, answer.Now.Why
 	if older(answer) && status.Action == bootiso.None {
 		reason = "it runs an older image, and is not restarted: " + reason
 	}
-	obsolete, _ := types.SetValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
 	at, boots := types.StringNull(), types.Int64Null()
 	if record := deploy.BootRecord(node); record != nil {
 		at, boots = types.StringValue(record.At.Format(time.RFC3339)), types.Int64Value(int64(record.Boots))
 	}
-	return types.ObjectValueMust(bootHostType.AttrTypes, map[string]attr.Value{
+	return map[string]attr.Value{
 		"node_id": types.StringValue(node.UUID), "name": types.StringValue(node.Name),
-		"provision_state": types.StringValue(node.ProvisionState),
-		"older":           types.BoolValue(older(answer)), "stale": types.BoolValue(status.Stale), "obsolete": obsolete,
-		"action": types.StringValue(string(status.Action)), "reason": types.StringValue(reason),
-		"booted_at": at, "boots": boots,
-	})
+		"provision_state": types.StringValue(node.ProvisionState), "older": types.BoolValue(older(answer)),
+		"stale": types.BoolValue(status.Stale), "obsolete": setValue(status.Obsolete), "action": types.StringValue(string(status.Action)),
+		"reason": types.StringValue(reason), "booted_at": at, "boots": boots,
+	}
 }

@@ -14,9 +14,9 @@ import (
 var _ datasource.DataSourceWithConfigure = (*capacity)(nil)
 
 // NewCapacity returns the data source metal_capacity.
-func NewCapacity() datasource.DataSource { return &capacity{} }
+func NewCapacity() datasource.DataSource { return &capacity{source{name: "metal_capacity"}} }
 
-type capacity struct{ withClient }
+type capacity struct{ source }
 
 type capacityModel struct {
 	MaxConcurrent types.Int64 `tfsdk:"max_concurrent"`
@@ -28,21 +28,16 @@ type capacityModel struct {
 	Classes       types.Map   `tfsdk:"classes"`
 }
 
-var classType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"total": types.Int64Type, "available": types.Int64Type, "allocated": types.Int64Type, "in_maintenance": types.Int64Type,
-	"failed": types.Int64Type,
-}}
-
-// Metadata names the data source.
-func (c *capacity) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_capacity"
+func classAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"total": number("All hosts of the class."), "available": number("Hosts that an allocation can reserve."),
+		"allocated":      number("Hosts that are reserved or deployed."),
+		"in_maintenance": number("Hosts in maintenance."), "failed": number("Hosts in a failed state."),
+	}
 }
 
 // Schema describes the data source.
 func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	number := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
-	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules " +
 			"of `provisioning_limit`, as far as the user can see them.",
@@ -54,43 +49,35 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 			"stuck":          number("Number of machines that are in one state for longer than `stuck_after`, and take no slot any more."),
 			"exempt": number("Number of machines with an operation in progress that need no slot, because " +
 				"`exempt_boot_interfaces` contains their boot interface."),
-			"classes": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Numbers of hosts by resource class. The key is `\"\"` for hosts without a class. " +
-					"Besides `total`, a host counts in the first number that fits: `in_maintenance`, `failed`, `allocated`, `available`. " +
-					"Hosts that Ironic is preparing count only in `total`.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"total": number("All hosts of the class."), "available": number("Hosts that an allocation can reserve."),
-					"allocated":      number("Hosts that are reserved or deployed."),
-					"in_maintenance": number("Hosts in maintenance."), "failed": number("Hosts in a failed state."),
-				}},
-			},
+			"classes": byName("Numbers of hosts by resource class. The key is `\"\"` for hosts without a class. Besides `total`, a host "+
+				"counts in the first number that fits: `in_maintenance`, `failed`, `allocated`, `available`. Hosts that Ironic is "+
+				"preparing count only in `total`.", classAttributes()),
 		},
 	}
 }
 
 // Read counts the fleet.
 func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
-	if err := c.client.LimitRequires(ctx); err != nil {
+	if err := c.Site.LimitRequires(ctx); err != nil {
 		report(&resp.Diagnostics, "count by provisioning_limit", err)
 		return
 	}
-	nodes, err := c.client.Ironic.NodesForConfiguration(ctx, ironic.NodeFilter{})
+	nodes, err := c.Site.Ironic.NodesForConfiguration(ctx, ironic.NodeFilter{})
 	if err != nil {
 		report(&resp.Diagnostics, "count the hosts", err)
 		return
 	}
-	now := c.client.CapacityOf(nodes)
+	now := c.Site.CapacityOf(nodes)
 	count := func(n int) types.Int64 { return types.Int64Value(int64(n)) }
-	classes := map[string]attr.Value{}
+	classes := map[string]map[string]attr.Value{}
 	for name, class := range now.Classes {
-		classes[name] = types.ObjectValueMust(classType.AttrTypes, map[string]attr.Value{
+		classes[name] = map[string]attr.Value{
 			"total": count(class.Total), "available": count(class.Available), "allocated": count(class.Allocated),
 			"in_maintenance": count(class.Maintenance), "failed": count(class.Failed),
-		})
+		}
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &capacityModel{
 		MaxConcurrent: count(now.Max), Busy: count(now.Busy), Own: count(now.Own), Others: count(now.Others), Stuck: count(now.Stuck),
-		Exempt:  count(now.Exempt),
-		Classes: types.MapValueMust(classType, classes),
+		Exempt: count(now.Exempt), Classes: objects(classAttributes(), classes),
 	})...)
 }

@@ -3,7 +3,6 @@ package datasources
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -12,29 +11,23 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
-// withClient gives a data source the provider's client.
-type withClient struct {
-	client *machine.Site
-	pool   *sharing.Pool // nil: no OneView is configured
+// source is what all data sources have in common: the name and the provider's clients.
+type source struct {
+	framework.WithClient
+	name string
 }
 
-// Configure takes the client from the provider. During validation there is none.
-func (w *withClient) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	clients, ok := req.ProviderData.(framework.Clients)
-	if !ok {
-		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.",
-			req.ProviderData))
-		return
-	}
-	w.client, w.pool = clients.Site, clients.Pool
+// Metadata names the data source.
+func (d *source) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = d.name
+}
+
+// Configure takes the clients from the provider.
+func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.Take(req.ProviderData, &resp.Diagnostics)
 }
 
 // report adds the error of a read to the diagnostics.
@@ -45,12 +38,7 @@ func report(diags *diag.Diagnostics, doing string, err error) {
 }
 
 // orNull returns a string for state: null for Ironic's empty string.
-func orNull(s string) types.String {
-	if s == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(s)
-}
+func orNull(s string) types.String { return framework.OrNull(s) }
 
 // stringsValue converts a slice to a list of strings.
 func stringsValue(items []string) types.List {
@@ -68,6 +56,10 @@ func setValue(items []string) types.Set {
 
 func text(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+func list(description string) schema.ListAttribute {
+	return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
 func flag(description string) schema.BoolAttribute {

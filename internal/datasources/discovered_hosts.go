@@ -19,9 +19,11 @@ import (
 var _ datasource.DataSourceWithConfigure = (*discoveredHosts)(nil)
 
 // NewDiscoveredHosts returns the data source metal_discovered_hosts.
-func NewDiscoveredHosts() datasource.DataSource { return &discoveredHosts{} }
+func NewDiscoveredHosts() datasource.DataSource {
+	return &discoveredHosts{source{name: "metal_discovered_hosts"}}
+}
 
-type discoveredHosts struct{ withClient }
+type discoveredHosts struct{ source }
 
 type discoveredHostsModel struct {
 	NameTemplate types.Map    `tfsdk:"name_template"`
@@ -31,24 +33,24 @@ type discoveredHostsModel struct {
 	Pending      types.Map    `tfsdk:"pending"`
 }
 
-var discoveredType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"proposed_name": types.StringType, "boot_mac": types.StringType, "bmc_address": types.StringType, "serial_number": types.StringType,
-	"manufacturer": types.StringType, "product": types.StringType, "hostname": types.StringType, "ip": types.StringType,
-	"cpus": types.Int64Type, "memory_mb": types.Int64Type, "disks_gb": types.MapType{ElemType: types.Int64Type},
-}}
-
-// Metadata names the data source.
-func (d *discoveredHosts) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_discovered_hosts"
+func discoveredAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"proposed_name": text("Name that `name_template` gives."),
+		"boot_mac":      text("MAC address from which the machine boots."), "bmc_address": text("Address of the BMC."),
+		"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product name."),
+		"hostname": text("Host name that the machine had during the inspection."),
+		"ip":       text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
+		"disks_gb": schema.MapAttribute{
+			ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by name, such " +
+				"as `/dev/sda`. Other facts about them are in `data.metal_host`.",
+		},
+	}
 }
 
 // Schema describes the data source.
 func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
-	}
-	number := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the machines that Ironic has discovered and that are not managed yet, with the names that a rule " +
@@ -67,22 +69,8 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 				MarkdownDescription: framework.FilterKeys.Markdown("Only machines that match all of these conditions. Default: " +
 					"all machines."),
 			},
-			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over. The key is the UUID of " +
-					"the node. Facts that the inspection has not found are null.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"proposed_name": text("Name that `name_template` gives."),
-					"boot_mac":      text("MAC address from which the machine boots."), "bmc_address": text("Address of the BMC."),
-					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product name."),
-					"hostname": text("Host name that the machine had during the inspection."),
-					"ip":       text("Address of the first network card."), "cpus": number("Number of CPUs."),
-					"memory_mb": number("Memory in MiB."),
-					"disks_gb": schema.MapAttribute{
-						ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by " +
-							"name, such as `/dev/sda`. Other facts about them are in `data.metal_host`.",
-					},
-				}},
-			},
+			"hosts": byName("Machines that a `metal_discovery_import` would take over. The key is the UUID of the node. Facts that the "+
+				"inspection has not found are null.", discoveredAttributes()),
 			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a " +
 				"`metal_discovery_import` would not take over. The key is the UUID of the node, the value the reason."},
 		},
@@ -101,37 +89,21 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 		return
 	}
-	seen, err := found.TakeSurvey(ctx, d.client, "", nil)
+	seen, err := found.TakeSurvey(ctx, d.Site, "", nil)
 	if err != nil {
 		report(&resp.Diagnostics, "list discovered machines", err)
 		return
 	}
 	decided := rules.Decide(seen.All())
-	hosts, pending := map[string]attr.Value{}, map[string]attr.Value{}
+	hosts, pending := map[string]map[string]attr.Value{}, map[string]attr.Value{}
 	for _, named := range decided.Hosts {
-		hosts[named.Host.ID] = types.ObjectValueMust(discoveredType.AttrTypes, discoveredValues(named))
+		facts := framework.DiscoveredFacts(named.Host)
+		facts["proposed_name"] = types.StringValue(named.Name)
+		hosts[named.Host.ID] = facts
 	}
 	for id, reason := range decided.Pending {
 		pending[id] = types.StringValue(reason)
 	}
-	m.Hosts, m.Pending = types.MapValueMust(discoveredType, hosts), types.MapValueMust(types.StringType, pending)
+	m.Hosts, m.Pending = objects(discoveredAttributes(), hosts), types.MapValueMust(types.StringType, pending)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-}
-
-func discoveredValues(named naming.Named) map[string]attr.Value {
-	h := named.Host
-	return map[string]attr.Value{
-		"proposed_name": types.StringValue(named.Name), "boot_mac": orNull(h.BootMAC()), "bmc_address": orNull(h.BMCAddress),
-		"serial_number": orNull(h.Serial),
-		"manufacturer":  orNull(h.Manufacturer), "product": orNull(h.Product), "hostname": orNull(h.Hostname), "ip": orNull(h.IP()),
-		"cpus": positive(h.CPUs), "memory_mb": positive(h.MemoryMB), "disks_gb": framework.DisksValue(h.Disks),
-	}
-}
-
-// positive returns a number for state: null for 0, which means that the inspection has not found it.
-func positive(n int64) types.Int64 {
-	if n <= 0 {
-		return types.Int64Null()
-	}
-	return types.Int64Value(n)
 }

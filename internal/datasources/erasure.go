@@ -25,20 +25,14 @@ func moment(at time.Time) types.String {
 
 func erasureAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"steps": schema.ListAttribute{
-			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "Clean steps that were seen at work, such as `deploy.erase_devices`, in their order. A step that ends " +
-				"within seconds may be missing.",
-		},
+		"steps": list("Clean steps that were seen at work, such as `deploy.erase_devices`, in their order. A step that ends within " +
+			"seconds may be missing."),
 		"began_at": text("When the cleaning had begun at the latest, in RFC 3339."), "ended_at": text("When it ended, in RFC 3339."),
 		"result": text("`succeeded` or `failed`."),
 		"run":    text("The run of this provider that has watched it: a UUID, as messages and logs name it."),
-		"disks": schema.ListAttribute{
-			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "Serial numbers of the disks that Ironic's agent is told to erase: those of the last inspection, " +
-				"without those of the node's `skip_block_devices`. That they were erased, only the steps say. Null if `inventory` is " +
-				"null, if a disk has no serial number, or if a hint is more than a value.",
-		},
+		"disks": list("Serial numbers of the disks that Ironic's agent is told to erase: those of the last inspection, without those " +
+			"of the node's `skip_block_devices`. That they were erased, only the steps say. Null if `inventory` is null, if a disk has " +
+			"no serial number, or if a hint is more than a value."),
 	}
 }
 
@@ -67,12 +61,8 @@ func erasureValue(node *ironic.Node, inventory *ironic.Inventory) types.Object {
 	if serials, known := erasedDisks(node, inventory); known {
 		disks = stringsValue(serials)
 	}
-	steps := []attr.Value{}
-	for _, step := range e.Steps {
-		steps = append(steps, types.StringValue(step))
-	}
 	return types.ObjectValueMust(kinds, map[string]attr.Value{
-		"steps": types.ListValueMust(types.StringType, steps), "began_at": moment(e.Began), "ended_at": moment(e.Ended),
+		"steps": stringsValue(e.Steps), "began_at": moment(e.Began), "ended_at": moment(e.Ended),
 		"result": types.StringValue(result), "run": orNull(e.Run), "disks": disks,
 	})
 }

@@ -1,6 +1,7 @@
 package datasources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -41,11 +42,8 @@ func biosAttributes() map[string]schema.Attribute {
 			"as with passwords."),
 		"type": text("`Enumeration`, `String`, `Integer`, `Boolean` or `Password`. Null, like all that follows, if Ironic " +
 			"has not read it from the BMC, and below API 1.74."),
-		"allowable_values": schema.ListAttribute{
-			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "Values of an `Enumeration`.",
-		},
-		"lower_bound": number("Least value of an `Integer`."), "upper_bound": number("Greatest value of an `Integer`."),
+		"allowable_values": list("Values of an `Enumeration`."),
+		"lower_bound":      number("Least value of an `Integer`."), "upper_bound": number("Greatest value of an `Integer`."),
 		"min_length": number("Least length of a `String`."), "max_length": number("Greatest length of a `String`."),
 		"read_only": flag("Whether the setting cannot be changed."), "reset_required": flag("Whether a change needs a restart."),
 		"unique": flag("Whether the value is unique to the machine."),
@@ -122,8 +120,8 @@ func readFirmware(ctx context.Context, r *reader) (attr.Value, error) {
 func volumeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": text("Identifier."), "name": text("Name."), "level": text("RAID level, such as `1` or `1+0`."),
-		"size_gb":    text("Size in GiB, or `MAX`."),
-		"controller": text("Controller."), "root": flag("Whether images are deployed on the volume."),
+		"size_gb": text("Size in GiB, or `MAX`."), "controller": text("Controller."),
+		"root":           flag("Whether images are deployed on the volume."),
 		"physical_disks": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Names of its disks."},
 	}
 }
@@ -176,12 +174,9 @@ func raidValue(node *ironic.Node) types.Object {
 		if names := textsOf(d.Physical); len(names) > 0 {
 			disks = setValue(names)
 		}
-		name := d.VolumeName
-		if name == "" {
-			name = d.Name
-		}
 		volumes = append(volumes, types.ObjectValueMust(volume.AttrTypes, map[string]attr.Value{
-			"id": orNull(d.ID), "name": orNull(name), "level": orNull(d.Level), "size_gb": orNull(ironic.BIOSSetting{Value: d.Size}.Text()),
+			"id": orNull(d.ID), "name": orNull(cmp.Or(d.VolumeName, d.Name)), "level": orNull(d.Level),
+			"size_gb":    orNull(ironic.BIOSSetting{Value: d.Size}.Text()),
 			"controller": orNull(d.Controller), "root": types.BoolPointerValue(d.Root), "physical_disks": disks,
 		}))
 	}

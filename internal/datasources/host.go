@@ -21,20 +21,15 @@ var (
 )
 
 // NewHost returns the data source metal_host.
-func NewHost() datasource.DataSource { return &host{} }
+func NewHost() datasource.DataSource { return &host{source{name: "metal_host"}} }
 
-type host struct{ withClient }
+type host struct{ source }
 
 // lookups are the attributes that identify a host, with FindNode's prefix for each.
 var lookups = []struct{ name, prefix string }{{"id", ""}, {"name", ""}, {"mac", ""}, {"bmc_address", "bmc:"}}
 
 // requiredUnless begins the descriptions of the attributes that name a node. A configuration must set exactly one of them.
 const requiredUnless = "Required unless you look up the node by another attribute. "
-
-// Metadata names the data source.
-func (h *host) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_host"
-}
 
 // Schema describes the data source.
 func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
@@ -46,10 +41,7 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 		attributes[name] = attribute
 	}
 	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: requiredUnless + "MAC address of a port of the node."}
-	attributes["macs"] = schema.ListAttribute{
-		ElementType: types.StringType, Computed: true,
-		MarkdownDescription: "MAC addresses of all ports of the node, sorted.",
-	}
+	attributes["macs"] = list("MAC addresses of all ports of the node, sorted.")
 	attributes["hardware_interfaces"] = schema.MapAttribute{
 		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, " +
 			"including the defaults of the driver.",
@@ -85,7 +77,7 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		report(&resp.Diagnostics, "find the host with "+by, err)
 		return
 	}
-	ports, err := h.client.Ironic.Ports(ctx, node.UUID)
+	ports, err := h.Site.Ironic.Ports(ctx, node.UUID)
 	if err != nil {
 		report(&resp.Diagnostics, "read the ports of host "+ironic.NodeLabel(node), err)
 		return
@@ -126,12 +118,12 @@ func (h *host) find(ctx context.Context, given map[string]attr.Value) (node *iro
 	for _, lookup := range lookups {
 		if value, ok := given[lookup.name].(types.String); ok && !value.IsNull() {
 			by = fmt.Sprintf("%s %q", lookup.name, value.ValueString())
-			node, err = h.client.Ironic.FindNode(ctx, lookup.prefix+value.ValueString())
+			node, err = h.Site.Ironic.FindNode(ctx, lookup.prefix+value.ValueString())
 			return node, by, err
 		}
 	}
 	value, _ := given["instance_id"].(types.String)
 	by = fmt.Sprintf("instance_id %q", value.ValueString())
-	node, err = h.client.Ironic.NodeOfInstance(ctx, value.ValueString())
+	node, err = h.Site.Ironic.NodeOfInstance(ctx, value.ValueString())
 	return node, by, err
 }

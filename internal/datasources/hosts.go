@@ -18,20 +18,15 @@ import (
 var _ datasource.DataSourceWithConfigure = (*hosts)(nil)
 
 // NewHosts returns the data source metal_hosts.
-func NewHosts() datasource.DataSource { return &hosts{} }
+func NewHosts() datasource.DataSource { return &hosts{source{name: "metal_hosts"}} }
 
-type hosts struct{ withClient }
+type hosts struct{ source }
 
 type hostsModel struct {
 	framework.NodeFilter
 	Associated types.Bool `tfsdk:"associated"`
 	IDs        types.List `tfsdk:"ids"`
 	Hosts      types.List `tfsdk:"hosts"`
-}
-
-// Metadata names the data source.
-func (h *hosts) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_hosts"
 }
 
 // Schema describes the data source.
@@ -42,10 +37,7 @@ func (h *hosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *data
 			Validators: []validator.String{framework.RegularExpression},
 		},
 		"associated": schema.BoolAttribute{Optional: true, MarkdownDescription: framework.OnlyIf("hosts", framework.IfReserved)},
-		"ids": schema.ListAttribute{
-			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "UUIDs of the nodes, in the order of `hosts`.",
-		},
+		"ids":        list("UUIDs of the nodes, in the order of `hosts`."),
 		"hosts": schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: "The hosts, sorted by name, then UUID.",
 			NestedObject: schema.NestedAttributeObject{Attributes: nodeAttributes()},
@@ -72,7 +64,7 @@ func (h *hosts) Read(ctx context.Context, req datasource.ReadRequest, resp *data
 	}
 	filter := m.Filter()
 	filter.Associated = m.Associated.ValueBoolPointer()
-	nodes, err := h.client.Ironic.NodesForConfiguration(ctx, filter)
+	nodes, err := h.Site.Ironic.NodesForConfiguration(ctx, filter)
 	if err != nil {
 		report(&resp.Diagnostics, "list hosts", err)
 		return
@@ -80,7 +72,7 @@ func (h *hosts) Read(ctx context.Context, req datasource.ReadRequest, resp *data
 	slices.SortFunc(nodes, func(a, b ironic.Node) int { return strings.Compare(a.Name+"\x00"+a.UUID, b.Name+"\x00"+b.UUID) })
 	matches := framework.NamePattern(m.NameRegex)
 	ids, values := []string{}, []attr.Value{}
-	kinds := nodeTypes()
+	kinds := typesOf(nodeAttributes())
 	for i := range nodes {
 		if matches.MatchString(nodes[i].Name) {
 			ids = append(ids, nodes[i].UUID)

@@ -68,8 +68,8 @@ type reader struct {
 // readParts returns the values of the attributes of all parts: null for those that are not included, and for those that the user may not
 // read, with a warning. It reports a part that the configuration names and the API does not have.
 func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Value, diags *diag.Diagnostics) map[string]attr.Value {
-	r := &reader{h.client.Ironic, node, sync.OnceValues(func() (*ironic.Inventory, error) {
-		return h.client.Ironic.Inventory(ctx, node.UUID)
+	r := &reader{h.Site.Ironic, node, sync.OnceValues(func() (*ironic.Inventory, error) {
+		return h.Site.Ironic.Inventory(ctx, node.UUID)
 	})}
 	named, given := includes(include)
 	values := map[string]attr.Value{"last_erasure": erasureValue(node, nil)}

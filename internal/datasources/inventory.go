@@ -11,72 +11,61 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-var (
-	diskType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "size_bytes": types.Int64Type, "model": types.StringType, "vendor": types.StringType,
-		"serial": types.StringType, "wwn": types.StringType, "by_path": types.StringType, "rotational": types.BoolType,
-	}}
-	interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "mac": types.StringType, "ipv4_address": types.StringType, "ipv6_address": types.StringType,
-		"has_carrier": types.BoolType, "speed_mbps": types.Int64Type, "pci_address": types.StringType, "product": types.StringType,
-		"vendor":    types.StringType,
-		"switch_id": types.StringType, "switch_name": types.StringType, "switch_port_id": types.StringType,
-	}}
-	inventoryType = map[string]attr.Type{
-		"hostname": types.StringType, "serial_number": types.StringType, "manufacturer": types.StringType, "product": types.StringType,
-		"bios_version": types.StringType, "cpu_arch": types.StringType, "cpu_model": types.StringType, "cpus": types.Int64Type,
-		"memory_mb": types.Int64Type, "boot_mac": types.StringType,
-		"bmc_address": types.StringType, "bmc_mac": types.StringType, "disks": types.ListType{ElemType: diskType},
-		"interfaces": types.ListType{ElemType: interfaceType},
+func diskAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name": text("Device name, such as `/dev/sda`."), "size_bytes": number("Size in bytes."), "model": text("Model."),
+		"vendor": text("Vendor."), "serial": text("Serial number."), "wwn": text("World wide name."),
+		"by_path":    text("Path by the disk's place in the machine, such as `/dev/disk/by-path/pci-0000:18:00.0-scsi-0:2:0:0`."),
+		"rotational": flag("Whether the disk rotates."),
 	}
-)
+}
 
-// inventorySchema describes an inventory.
-func inventorySchema() schema.Attribute {
+func interfaceAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name": text("Device name, such as `eno1`."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."),
+		"ipv6_address": text("IPv6 address."), "has_carrier": flag("Whether the link was up."), "speed_mbps": number("Speed in Mbit/s."),
+		"pci_address": text("PCI address, such as `0000:18:00.0`."), "product": text("Product."), "vendor": text("Vendor."),
+		"switch_id": text("Switch that the card is connected to, by LLDP: usually its MAC address. Null if the ramdisk did not collect " +
+			"LLDP (`ipa-collect-lldp=1`)."),
+		"switch_name": text("Name of that switch."), "switch_port_id": text("Port of that switch, such as `Ethernet1/18`."),
+	}
+}
+
+func inventoryAttributes() map[string]schema.Attribute {
 	list := func(description string, attributes map[string]schema.Attribute) schema.Attribute {
 		return schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: description,
 			NestedObject: schema.NestedAttributeObject{Attributes: attributes},
 		}
 	}
+	return map[string]schema.Attribute{
+		"hostname": text("Host name that the machine had during the inspection."), "serial_number": text("Serial number."),
+		"manufacturer": text("Manufacturer."), "product": text("Product name."), "bios_version": text("Version of the BIOS."),
+		"cpu_arch": text("Architecture, such as `x86_64`."), "cpu_model": text("Model of the CPU."), "cpus": number("Number of CPUs."),
+		"memory_mb": number("Memory in MiB."), "boot_mac": text("MAC address of the card from which the machine booted."),
+		"bmc_address": text("Address of the BMC."), "bmc_mac": text("MAC address of the BMC."),
+		"disks": list("Disks.", diskAttributes()), "interfaces": list("Network interfaces.", interfaceAttributes()),
+	}
+}
+
+// inventorySchema describes an inventory.
+func inventorySchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true,
+		Computed: true, Attributes: inventoryAttributes(),
 		MarkdownDescription: "What the last inspection found (`include = [\"inventory\"]`, API 1.81, and without `include`); null if the " +
 			"node was never inspected, and if the user may not read it (rule `baremetal:node:inventory:get`), such as a lessee. Facts " +
 			"that the inspection has not found are null.",
-		Attributes: map[string]schema.Attribute{
-			"hostname": text("Host name that the machine had during the inspection."), "serial_number": text("Serial number."),
-			"manufacturer": text("Manufacturer."),
-			"product":      text("Product name."), "bios_version": text("Version of the BIOS."),
-			"cpu_arch": text("Architecture, such as `x86_64`."), "cpu_model": text("Model of the CPU."), "cpus": number("Number of CPUs."),
-			"memory_mb": number("Memory in MiB."), "boot_mac": text("MAC address of the card from which the machine booted."),
-			"bmc_address": text("Address of the BMC."),
-			"bmc_mac":     text("MAC address of the BMC."),
-			"disks": list("Disks.", map[string]schema.Attribute{
-				"name": text("Device name, such as `/dev/sda`."), "size_bytes": number("Size in bytes."), "model": text("Model."),
-				"vendor": text("Vendor."),
-				"serial": text("Serial number."), "wwn": text("World wide name."), "by_path": text("Path by the disk's place in the " +
-					"machine, such as `/dev/disk/by-path/pci-0000:18:00.0-scsi-0:2:0:0`."), "rotational": flag("Whether the disk rotates."),
-			}),
-			"interfaces": list("Network interfaces.", map[string]schema.Attribute{
-				"name": text("Device name, such as `eno1`."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."),
-				"ipv6_address": text("IPv6 address."),
-				"has_carrier":  flag("Whether the link was up."), "speed_mbps": number("Speed in Mbit/s."),
-				"pci_address": text("PCI address, such as `0000:18:00.0`."),
-				"product":     text("Product."), "vendor": text("Vendor."),
-				"switch_id": text("Switch that the card is connected to, by LLDP: usually its MAC address. Null if the ramdisk did not " +
-					"collect LLDP (`ipa-collect-lldp=1`)."),
-				"switch_name": text("Name of that switch."), "switch_port_id": text("Port of that switch, such as `Ethernet1/18`."),
-			}),
-		},
 	}
 }
 
 // inventoryValue returns an inventory for state; null if there is none. Facts that are missing in it are null.
 func inventoryValue(i *ironic.Inventory) types.Object {
+	kinds := typesOf(inventoryAttributes())
 	if i == nil {
-		return types.ObjectNull(inventoryType)
+		return types.ObjectNull(kinds)
 	}
+	diskType := types.ObjectType{AttrTypes: typesOf(diskAttributes())}
+	interfaceType := types.ObjectType{AttrTypes: typesOf(interfaceAttributes())}
 	disks := []attr.Value{}
 	for _, d := range i.Disks {
 		disks = append(disks, types.ObjectValueMust(diskType.AttrTypes, map[string]attr.Value{
@@ -91,13 +80,12 @@ func inventoryValue(i *ironic.Inventory) types.Object {
 		interfaces = append(interfaces, types.ObjectValueMust(interfaceType.AttrTypes, map[string]attr.Value{
 			"name": orNull(n.Name), "mac": orNull(n.MAC), "ipv4_address": orNull(n.IPv4), "ipv6_address": orNull(n.IPv6),
 			"has_carrier": types.BoolPointerValue(n.HasCarrier), "speed_mbps": framework.Positive(n.SpeedMbps),
-			"pci_address": orNull(n.PCIAddress),
-			"product":     orNull(n.Product), "vendor": orNull(n.Vendor),
+			"pci_address": orNull(n.PCIAddress), "product": orNull(n.Product), "vendor": orNull(n.Vendor),
 			"switch_id": orNull(neighbour.SwitchID), "switch_name": orNull(neighbour.SwitchName),
 			"switch_port_id": orNull(neighbour.PortID),
 		}))
 	}
-	return types.ObjectValueMust(inventoryType, map[string]attr.Value{
+	return types.ObjectValueMust(kinds, map[string]attr.Value{
 		"hostname": orNull(i.Hostname), "serial_number": orNull(i.System.Serial), "manufacturer": orNull(i.System.Manufacturer),
 		"product": orNull(i.System.Product), "bios_version": orNull(i.System.Firmware.Version),
 		"cpu_arch": orNull(i.CPU.Architecture), "cpu_model": orNull(i.CPU.Model), "cpus": framework.Positive(i.CPU.Count),

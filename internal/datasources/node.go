@@ -1,13 +1,13 @@
 package datasources
 
 import (
-	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -37,19 +37,10 @@ func nodeAttributes() map[string]schema.Attribute {
 			"below API 1.109."),
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to " +
 			"rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
-		"traits": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node."},
-		"properties_json": schema.StringAttribute{
-			Computed: true, CustomType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`.",
-		},
-		"extra_json": schema.StringAttribute{
-			Computed: true, CustomType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Data that clients stored with the node, as JSON. Notes of this provider are left out.",
-		},
-		"driver_info_json": schema.StringAttribute{
-			Computed: true, CustomType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Settings of the driver, as JSON. Ironic masks the secrets.",
-		},
+		"traits":           keys("Traits of the node."),
+		"properties_json":  document("Properties of the node, as JSON. Decode it with `jsondecode`."),
+		"extra_json":       document("Data that clients stored with the node, as JSON. Notes of this provider are left out."),
+		"driver_info_json": document("Settings of the driver, as JSON. Ironic masks the secrets."),
 		"capabilities": schema.MapAttribute{
 			ElementType: types.StringType, Computed: true,
 			MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode`.",
@@ -57,8 +48,10 @@ func nodeAttributes() map[string]schema.Attribute {
 	}
 }
 
-// nodeTypes returns the types of nodeAttributes.
-func nodeTypes() map[string]attr.Type { return typesOf(nodeAttributes()) }
+// document describes an object as JSON text.
+func document(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
+}
 
 // typesOf returns the types of attributes.
 func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
@@ -79,15 +72,13 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"raid":            raidValue(node), "instance_name": orNull(node.InstanceName),
 		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(machine.Power(node)),
 		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner),
-		"lessee":          orNull(node.Lessee),
-		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
-		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance),
-		"maintenance_reason": orNull(node.MaintenanceReason),
-		"fault":              orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired),
-		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
-		"traits": setValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra),
-		"driver_info_json": driverInfo(node),
-		"capabilities":     capabilities(node),
+		"lessee": orNull(node.Lessee), "conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard),
+		"instance_id": orNull(node.InstanceUUID), "allocation_id": orNull(node.AllocationUUID),
+		"maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
+		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired),
+		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError), "traits": setValue(node.Traits),
+		"properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
+		"capabilities": capabilities(node),
 	}
 }
 
@@ -106,11 +97,7 @@ func jsonText(m map[string]any) jsontypes.Normalized {
 			shown[key] = value
 		}
 	}
-	content, err := json.Marshal(shown)
-	if err != nil {
-		return jsontypes.NewNormalizedNull()
-	}
-	return jsontypes.NewNormalizedValue(string(content))
+	return framework.JSONText(shown)
 }
 
 func capabilities(node *ironic.Node) types.Map {

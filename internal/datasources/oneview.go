@@ -25,13 +25,13 @@ var (
 )
 
 // appliance returns the client of OneView. If none is configured, it adds an error and returns nil.
-func (w *withClient) appliance(diags *diag.Diagnostics) *oneview.Client {
-	if w.pool == nil {
+func (d *source) appliance(diags *diag.Diagnostics) *oneview.Client {
+	if d.Pool == nil {
 		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and "+
 			"ONEVIEW_PASSWORD in the environment.")
 		return nil
 	}
-	return w.pool.OneView
+	return d.Pool.OneView
 }
 
 // criterion returns an optional attribute that selects resources.
@@ -42,9 +42,11 @@ func criterion(description string) schema.StringAttribute {
 }
 
 // NewOneViewServerHardware returns the data source metal_oneview_server_hardware.
-func NewOneViewServerHardware() datasource.DataSource { return &serverHardware{} }
+func NewOneViewServerHardware() datasource.DataSource {
+	return &serverHardware{source{name: "metal_oneview_server_hardware"}}
+}
 
-type serverHardware struct{ withClient }
+type serverHardware struct{ source }
 
 type serverHardwareModel struct {
 	Name            types.String `tfsdk:"name"`
@@ -58,24 +60,23 @@ type serverHardwareModel struct {
 	Servers         types.Map    `tfsdk:"servers"`
 }
 
-var serverType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"name": types.StringType, "serial_number": types.StringType, "model": types.StringType, "state": types.StringType,
-	"status":      types.StringType,
-	"power_state": types.StringType, "server_profile_uri": types.StringType, "server_hardware_type_uri": types.StringType,
-	"enclosure_group_uri": types.StringType,
-	"macs":                types.ListType{ElemType: types.StringType}, "management_addresses": types.ListType{ElemType: types.StringType},
-}}
-
-// Metadata names the data source.
-func (s *serverHardware) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_oneview_server_hardware"
+func serverAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name": text("Name in OneView."), "serial_number": text("Serial number."),
+		"model":                    text("Model, such as `ProLiant BL460c Gen10`."),
+		"state":                    text("State in OneView, such as `NoProfileApplied`."),
+		"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
+		"power_state":              text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."),
+		"server_profile_uri":       text("URI of its server profile; null if it has none."),
+		"server_hardware_type_uri": text("URI of its server hardware type."),
+		"enclosure_group_uri":      text("URI of its enclosure group; null for rack servers."),
+		"macs":                     list("MAC addresses of its Ethernet ports that OneView knows."),
+		"management_addresses":     list("IP addresses of its iLO."),
+	}
 }
 
 // Schema describes the data source.
 func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	list := func(description string) schema.ListAttribute {
-		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
-	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or the hardware that matches all configured " +
 			"arguments. See the guide [OneView](../guides/oneview.md).",
@@ -88,23 +89,9 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 			"enclosure_group_uri":      criterion("URI of the enclosure group. An empty result is allowed."),
 			"free": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: hardware without a server " +
 				"profile. `false`: hardware with one, of Ironic or of another user. An empty result is allowed. Default: both."},
-			"uri":  text("URI of the hardware if exactly one matches, otherwise null."),
-			"uris": list("URIs of the matching hardware, sorted by name."),
-			"servers": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Matching hardware, by URI.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name": text("Name in OneView."), "serial_number": text("Serial number."),
-					"model":                    text("Model, such as `ProLiant BL460c Gen10`."),
-					"state":                    text("State in OneView, such as `NoProfileApplied`."),
-					"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
-					"power_state":              text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."),
-					"server_profile_uri":       text("URI of its server profile; null if it has none."),
-					"server_hardware_type_uri": text("URI of its server hardware type."),
-					"enclosure_group_uri":      text("URI of its enclosure group; null for rack servers."),
-					"macs":                     list("MAC addresses of its Ethernet ports that OneView knows."),
-					"management_addresses":     list("IP addresses of its iLO."),
-				}},
-			},
+			"uri":     text("URI of the hardware if exactly one matches, otherwise null."),
+			"uris":    list("URIs of the matching hardware, sorted by name."),
+			"servers": byName("Matching hardware, by URI.", serverAttributes()),
 		},
 	}
 }
@@ -129,24 +116,23 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 		return !m.Free.IsNull() && (h.ProfileURI == "") != m.Free.ValueBool()
 	})
 	if named := !m.Name.IsNull() || !m.SerialNumber.IsNull() || !m.MAC.IsNull(); named && len(found) == 0 {
+		all, _ := client.ListHardware(ctx, oneview.HardwareFilter{}) // without them, the error says less
 		resp.Diagnostics.AddError("No such server hardware", fmt.Sprintf("OneView has no server hardware with %s.%s", m.criteria(),
-			otherHardware(ctx, client)))
+			existing(all, func(h *oneview.Hardware) string { return h.Name })))
 		return
 	}
 	slices.SortFunc(found, func(a, b oneview.Hardware) int { return strings.Compare(a.Name+a.URI, b.Name+b.URI) })
-	servers, uris := map[string]attr.Value{}, []string{}
+	servers, uris := map[string]map[string]attr.Value{}, []string{}
 	for _, h := range found {
 		uris = append(uris, h.URI)
-		servers[h.URI] = types.ObjectValueMust(serverType.AttrTypes, map[string]attr.Value{
+		servers[h.URI] = map[string]attr.Value{
 			"name": orNull(h.Name), "serial_number": orNull(h.SerialNumber), "model": orNull(h.Model), "state": orNull(string(h.State)),
-			"status":      orNull(h.Status),
-			"power_state": orNull(string(h.PowerState)), "server_profile_uri": orNull(h.ProfileURI),
-			"server_hardware_type_uri": orNull(h.HardwareTypeURI),
-			"enclosure_group_uri":      orNull(h.GroupURI), "macs": stringsValue(h.MACs),
+			"status": orNull(h.Status), "power_state": orNull(string(h.PowerState)), "server_profile_uri": orNull(h.ProfileURI),
+			"server_hardware_type_uri": orNull(h.HardwareTypeURI), "enclosure_group_uri": orNull(h.GroupURI), "macs": stringsValue(h.MACs),
 			"management_addresses": stringsValue(h.ManagementAddresses),
-		})
+		}
 	}
-	m.URI, m.URIs, m.Servers = types.StringNull(), stringsValue(uris), types.MapValueMust(serverType, servers)
+	m.URI, m.URIs, m.Servers = types.StringNull(), stringsValue(uris), objects(serverAttributes(), servers)
 	if len(uris) == 1 {
 		m.URI = types.StringValue(uris[0])
 	}
@@ -187,9 +173,11 @@ func criteria(all []named) string {
 }
 
 // NewOneViewServerProfileTemplate returns the data source metal_oneview_server_profile_template.
-func NewOneViewServerProfileTemplate() datasource.DataSource { return &profileTemplate{} }
+func NewOneViewServerProfileTemplate() datasource.DataSource {
+	return &profileTemplate{source{name: "metal_oneview_server_profile_template"}}
+}
 
-type profileTemplate struct{ withClient }
+type profileTemplate struct{ source }
 
 type profileTemplateModel struct {
 	Name            types.String `tfsdk:"name"`
@@ -200,11 +188,6 @@ type profileTemplateModel struct {
 	MACType         types.String `tfsdk:"mac_type"`
 	ManagesBoot     types.Bool   `tfsdk:"manages_boot"`
 	Status          types.String `tfsdk:"status"`
-}
-
-// Metadata names the data source.
-func (p *profileTemplate) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = "metal_oneview_server_profile_template"
 }
 
 // Schema describes the data source.
@@ -254,7 +237,9 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 			{"server_hardware_type_uri", m.HardwareTypeURI},
 			{"enclosure_group_uri", m.GroupURI},
 		}); wanted != "" {
-			detail = fmt.Sprintf("OneView has no server profile template with %s.%s", wanted, otherTemplates(ctx, client))
+			all, _ := client.ListTemplates(ctx, oneview.TemplateFilter{}) // without them, the error says less
+			detail = fmt.Sprintf("OneView has no server profile template with %s.%s", wanted,
+				existing(all, func(t *oneview.Template) string { return t.Name }))
 		}
 		if len(found) > 1 {
 			var labels []string
@@ -269,37 +254,20 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 	t := found[0]
 	resp.Diagnostics.Append(resp.State.Set(ctx, &profileTemplateModel{
 		Name: types.StringValue(t.Name), HardwareTypeURI: orNull(t.HardwareTypeURI), GroupURI: orNull(t.GroupURI),
-		URI:         types.StringValue(t.URI),
-		Description: orNull(t.Description), MACType: orNull(t.MACType), ManagesBoot: types.BoolValue(t.ManageBoot),
-		Status: orNull(t.Status),
+		URI: types.StringValue(t.URI), Description: orNull(t.Description), MACType: orNull(t.MACType),
+		ManagesBoot: types.BoolValue(t.ManageBoot), Status: orNull(t.Status),
 	})...)
 }
 
-// otherHardware returns a sentence with the names of the hardware that OneView has; "" if they cannot be read.
-func otherHardware(ctx context.Context, client *oneview.Client) string {
-	all, _ := client.ListHardware(ctx, oneview.HardwareFilter{}) // without them, the error says less
-	var names []string
-	for i := range all {
-		names = append(names, all[i].Name)
-	}
-	return existing(names)
-}
-
-// otherTemplates returns a sentence with the names of the templates that OneView has; "" if they cannot be read.
-func otherTemplates(ctx context.Context, client *oneview.Client) string {
-	all, _ := client.ListTemplates(ctx, oneview.TemplateFilter{}) // without them, the error says less
-	var names []string
-	for i := range all {
-		names = append(names, all[i].Name)
-	}
-	return existing(names)
-}
-
-// existing returns a sentence with the first of the names; "" if there are none.
-func existing(names []string) string {
+// existing returns a sentence with the names of the first of all objects; "" if there are none.
+func existing[T any](all []T, name func(*T) string) string {
 	const most = 20
-	if len(names) == 0 {
+	if len(all) == 0 {
 		return ""
+	}
+	var names []string
+	for i := range all {
+		names = append(names, name(&all[i]))
 	}
 	slices.Sort(names)
 	var parts []string

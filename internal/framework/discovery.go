@@ -90,10 +90,20 @@ func whole(text types.String) int64 {
 	return n
 }
 
-// DisksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has. It is
+// DiscoveredFacts returns the facts of a discovered machine, by the attribute that shows them. Those that the inspection has not found are
+// null.
+func DiscoveredFacts(h naming.Host) map[string]attr.Value {
+	return map[string]attr.Value{
+		"boot_mac": OrNull(h.BootMAC()), "bmc_address": OrNull(h.BMCAddress), "serial_number": OrNull(h.Serial),
+		"manufacturer": OrNull(h.Manufacturer), "product": OrNull(h.Product), "hostname": OrNull(h.Hostname), "ip": OrNull(h.IP()),
+		"cpus": Positive(h.CPUs), "memory_mb": Positive(h.MemoryMB), "disks_gb": disksValue(h.Disks),
+	}
+}
+
+// disksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has. It is
 // a map, because a computed list may not have computed children, and of numbers, because a machine can have dozens of disks and the plan
 // shows all of them. It is null if the inventory has none.
-func DisksValue(disks []naming.Disk) types.Map {
+func disksValue(disks []naming.Disk) types.Map {
 	sizes := map[string]attr.Value{}
 	for _, d := range disks {
 		sizes[d.Name] = types.Int64Value(d.GiB())

@@ -58,11 +58,7 @@ func (m *discoveryModel) rules() naming.Rules {
 
 // discoveredValue converts a machine to an element of hosts.
 func discoveredValue(h naming.Host) attr.Value {
-	return types.ObjectValueMust(discoveredType.AttrTypes, map[string]attr.Value{
-		"id": types.StringValue(h.ID), "boot_mac": framework.OrNull(h.BootMAC()), "bmc_address": framework.OrNull(h.BMCAddress),
-		"serial_number": framework.OrNull(h.Serial),
-		"manufacturer":  framework.OrNull(h.Manufacturer), "product": framework.OrNull(h.Product), "hostname": framework.OrNull(h.Hostname),
-		"ip":   framework.OrNull(h.IP()),
-		"cpus": framework.Positive(h.CPUs), "memory_mb": framework.Positive(h.MemoryMB), "disks_gb": framework.DisksValue(h.Disks),
-	})
+	facts := framework.DiscoveredFacts(h)
+	facts["id"] = types.StringValue(h.ID)
+	return types.ObjectValueMust(discoveredType.AttrTypes, facts)
 }
