@@ -2,15 +2,12 @@ package ironic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/allocations"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -57,37 +54,15 @@ type AllocationSpec struct {
 	Node           string         `json:"node,omitempty"` // backfill: reserve this active node (API 1.58)
 }
 
-// ToAllocationCreateMap returns the body of the request. gophercloud's type has no owner and no node.
-func (s AllocationSpec) ToAllocationCreateMap() (map[string]any, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	var body map[string]any
-	err = json.Unmarshal(text, &body)
-	return body, err
-}
-
 // CreateAllocation creates an allocation. Unless it is a backfill, the allocation is still allocating when CreateAllocation
 // returns; the caller must record it and then wait for it. If the answer is lost, CreateAllocation checks whether the allocation
 // exists before it sends the request again.
 func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Allocation, error) {
-	var a *Allocation
-	err := c.Create(ctx, func(ctx context.Context) error {
-		service, err := c.Service(ctx)
-		if err != nil {
-			return err
-		}
-		a = &Allocation{}
-		return c.Wrap(ctx, allocations.Create(ctx, service, spec).ExtractInto(a))
-	}, func(ctx context.Context) error {
-		var err error
-		a, err = c.getAllocation(ctx, spec.UUID)
-		return err
-	})
+	a, err := create[Allocation](ctx, c, "allocations", spec.UUID, spec)
 	if err != nil {
 		return nil, errors.Join(err, c.sweepBackfill(ctx, spec))
 	}
+	a.LastError = c.words(a.LastError)
 	c.pending.Restart(spec.UUID) // the allocation may replace a lost one with the same UUID
 	return a, nil
 }
@@ -99,7 +74,7 @@ func (c *Client) sweepBackfill(ctx context.Context, spec AllocationSpec) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	left, err := c.getAllocation(ctx, spec.UUID)
+	left, err := c.Allocation(ctx, spec.UUID)
 	if err != nil || left.State == AllocationActive {
 		return nil //nolint:nilerr // nothing is left to delete, or Ironic does not answer
 	}
@@ -108,7 +83,7 @@ func (c *Client) sweepBackfill(ctx context.Context, spec AllocationSpec) error {
 
 // Allocation reads an allocation by UUID or name now.
 func (c *Client) Allocation(ctx context.Context, ref string) (*Allocation, error) {
-	return c.getAllocation(ctx, ref)
+	return c.allocationAt(ctx, ref, "allocations/"+url.PathEscape(ref))
 }
 
 // AllocationForRefresh returns an allocation by UUID; see NodeForRefresh.
@@ -120,30 +95,19 @@ func (c *Client) AllocationForRefresh(ctx context.Context, id string) (*Allocati
 	return a, err
 }
 
-func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, error) {
-	if err := mayExist(ref); err != nil {
-		return nil, err
-	}
-	service, err := c.Service(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a := &Allocation{}
-	if err := c.Wrap(ctx, allocations.Get(ctx, service, url.PathEscape(ref)).ExtractInto(a)); err != nil {
-		return nil, err
-	}
-	a.LastError = c.words(a.LastError)
-	return a, nil
-}
-
 // AllocationOf reads the allocation of a node, which is named by its name or UUID. Without an allocation it returns an error that
 // api.IsNotFound recognises.
 func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, error) {
-	if err := mayExist(node); err != nil {
+	return c.allocationAt(ctx, node, "nodes/"+url.PathEscape(node)+"/allocation")
+}
+
+// allocationAt reads an allocation. ref is the name or UUID in its path.
+func (c *Client) allocationAt(ctx context.Context, ref, path string) (*Allocation, error) {
+	if err := mayExist(ref); err != nil {
 		return nil, err
 	}
 	a := &Allocation{}
-	if err := c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(node)+"/allocation", nil, a); err != nil {
+	if err := c.Request(ctx, http.MethodGet, path, nil, a); err != nil {
 		return nil, err
 	}
 	a.LastError = c.words(a.LastError)
@@ -199,19 +163,11 @@ func (c *Client) UpdateAllocation(ctx context.Context, id string, name *string, 
 	}
 	if hasList(set) {
 		// Ironic 39 accepts no list as the value of one key of an allocation's extra, but accepts it in extra as a whole.
-		a, err := c.getAllocation(ctx, id)
+		a, err := c.Allocation(ctx, id)
 		if err != nil {
 			return err
 		}
-		extra := maps.Clone(a.Extra)
-		if extra == nil {
-			extra = map[string]any{}
-		}
-		maps.Copy(extra, set)
-		for _, key := range remove {
-			delete(extra, key)
-		}
-		patch.Set("/extra", extra)
+		patch.Set("/extra", extraAfter(a.Extra, set, remove))
 		set, remove = nil, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
@@ -243,14 +199,6 @@ func hasList(m map[string]any) bool {
 
 // DeleteAllocation deletes an allocation, which releases its node. It succeeds if the allocation does not exist.
 func (c *Client) DeleteAllocation(ctx context.Context, id string) error {
-	service, err := c.Service(ctx)
-	if err != nil {
-		return err
-	}
 	defer c.allocs.Invalidate(id)
-	err = c.Wrap(ctx, allocations.Delete(ctx, service, id).ExtractErr())
-	if api.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return c.remove(ctx, "allocations/"+id)
 }

@@ -4,6 +4,7 @@ package ironic
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -41,16 +42,16 @@ type Client struct {
 // appear on first use.
 func New(cfg api.Config, polls Polls) *Client {
 	c := &Client{Conn: api.New(cfg), polls: polls, known: known{all: map[string]*fact{}}}
-	c.nodes = polling.NewBatch(c.getNode, c.ListNodesByID)
+	c.nodes = polling.NewBatch(c.Node, c.ListNodesByID)
 	c.ports = polling.NewBatch(c.listNodePorts, c.listPortsByNode)
 	c.ports.Absent = &[]Port{}
 	c.portGroups = polling.NewBatch(c.listNodePortGroups, c.listPortGroupsByNode)
 	c.portGroups.Absent = &[]PortGroup{}
-	c.allocs = polling.NewBatch(c.getAllocation, c.listAllocationsByID)
+	c.allocs = polling.NewBatch(c.Allocation, c.listAllocationsByID)
 	c.fleet = polling.NewWatch(c.PollInterval(), c.shortNode, c.ShortNodes)
 	c.fleet.Others = polls.OthersAtWork
 	c.fleet.State = func(n *Node) string { return n.ProvisionState }
-	c.pending = polling.NewWatch(c.PollInterval(), c.getAllocation, c.listAllocationsByID)
+	c.pending = polling.NewWatch(c.PollInterval(), c.Allocation, c.listAllocationsByID)
 	return c
 }
 
@@ -90,3 +91,40 @@ func (c *Client) AllocationsForPlan(ctx context.Context) (map[string]*Allocation
 // HasWritten reports whether this run has changed a node, which means that it is an apply. During an apply, Terraform plans
 // resources again whose values were unknown before, and such a plan must not contradict the first one.
 func (c *Client) HasWritten() bool { return c.nodes.HasWritten() }
+
+// create creates an object with a UUID in a collection of the API. If the answer is lost, it checks whether the object exists before it
+// sends the request again.
+func create[T any](ctx context.Context, c *Client, in, id string, body any) (made *T, err error) {
+	err = c.Create(ctx, func(ctx context.Context) error {
+		made = new(T)
+		return c.Request(ctx, http.MethodPost, in, body, made)
+	}, func(ctx context.Context) error {
+		made = new(T)
+		return c.Request(ctx, http.MethodGet, in+"/"+id, nil, made)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// remove deletes an object. It succeeds if the object does not exist.
+func (c *Client) remove(ctx context.Context, path string) error {
+	if err := c.Request(ctx, http.MethodDelete, path, nil, nil); !api.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// byNode groups a list by the UUIDs of the nodes.
+func byNode[T any](all []T, node func(*T) string) map[string]*[]T {
+	grouped := map[string]*[]T{}
+	for i := range all {
+		id := node(&all[i])
+		if grouped[id] == nil {
+			grouped[id] = &[]T{}
+		}
+		*grouped[id] = append(*grouped[id], all[i])
+	}
+	return grouped
+}

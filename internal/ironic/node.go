@@ -27,20 +27,16 @@ func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, 
 	s["uuid"] = id
 	var node *Node
 	err = c.Create(ctx, func(ctx context.Context) error {
-		service, err := c.Service(ctx)
-		if err != nil {
-			return err
-		}
 		var made Node
-		if err := nodes.Create(ctx, service, s).ExtractInto(&made); err != nil {
-			return c.Wrap(ctx, err)
+		if err := c.Request(ctx, http.MethodPost, "nodes", s.body(), &made); err != nil {
+			return err
 		}
 		node = c.redacted(&made)
 		c.known.saw(node)
 		return nil
 	}, func(ctx context.Context) error {
 		var err error
-		node, err = c.getNode(ctx, id)
+		node, err = c.Node(ctx, id)
 		return err
 	})
 	if err != nil {
@@ -48,9 +44,6 @@ func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, 
 	}
 	return node, nil
 }
-
-// Node reads a node by UUID or name now.
-func (c *Client) Node(ctx context.Context, ref string) (*Node, error) { return c.getNode(ctx, ref) }
 
 // LastError returns last_error of a node as its states show it, also to users from whom the node itself hides it
 // (reference/ironic.md#hidden-fields).
@@ -92,16 +85,13 @@ func mayExist(ref string) error {
 	return nil
 }
 
-func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
+// Node reads a node by UUID or name now.
+func (c *Client) Node(ctx context.Context, ref string) (*Node, error) {
 	if err := mayExist(ref); err != nil {
 		return nil, err
 	}
-	service, err := c.Service(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var node Node
-	if err := c.Wrap(ctx, nodes.Get(ctx, service, url.PathEscape(ref)).ExtractInto(&node)); err != nil {
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(ref), nil, &node); err != nil {
 		if api.IsNotFound(err) {
 			c.known.forget(ref)
 		}
@@ -120,7 +110,7 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 		return c.findNodeByBMC(ctx, address)
 	}
 	if !macPattern.MatchString(ref) {
-		return c.getNode(ctx, ref)
+		return c.Node(ctx, ref)
 	}
 	address := strings.ToLower(strings.ReplaceAll(ref, "-", ":"))
 	ports, err := api.List[Port](ctx, c.Conn, "ports/detail", "ports", url.Values{"address": {address}})
@@ -130,7 +120,7 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 	if len(ports) == 0 {
 		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address}
 	}
-	return c.getNode(ctx, ports[0].NodeUUID)
+	return c.Node(ctx, ports[0].NodeUUID)
 }
 
 func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, error) {
@@ -159,7 +149,7 @@ func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, erro
 // time (reference/ironic.md#patching-a-node): check the next read of the node with Patch.Holds.
 func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, error) {
 	if len(patch) == 0 {
-		return c.getNode(ctx, id)
+		return c.Node(ctx, id)
 	}
 	unlock, err := c.Lock(ctx, id)
 	if err != nil {
@@ -168,7 +158,7 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 	defer unlock()
 	defer c.nodes.Invalidate(id)
 	err = c.defect.check(ctx, c, func() (string, string, error) {
-		node, err := c.getNode(ctx, id)
+		node, err := c.Node(ctx, id)
 		if err != nil {
 			return "", "", err
 		}
@@ -203,7 +193,7 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 
 // withoutGone returns a patch without the removals of keys that the node does not have.
 func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch, error) {
-	node, err := c.getNode(ctx, id)
+	node, err := c.Node(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -222,30 +212,25 @@ func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch
 
 // DeleteNode deletes a node and its ports. It succeeds if the node does not exist.
 func (c *Client) DeleteNode(ctx context.Context, id string) error {
-	service, err := c.Service(ctx)
-	if err != nil {
-		return err
-	}
 	defer c.nodes.Invalidate(id)
-	err = c.Wrap(ctx, nodes.Delete(ctx, service, id).ExtractErr())
-	if err == nil || api.IsNotFound(err) {
+	err := c.remove(ctx, "nodes/"+id)
+	if err == nil {
 		c.known.forget(id)
-		return nil
 	}
 	return err
 }
 
 // SetMaintenance puts a node into maintenance with a reason, or takes it out.
 func (c *Client) SetMaintenance(ctx context.Context, id string, on bool, reason string) error {
-	service, err := c.Service(ctx)
-	if err != nil {
-		return err
-	}
 	defer c.nodes.Invalidate(id)
-	if on {
-		return c.Wrap(ctx, nodes.SetMaintenance(ctx, service, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
+	if !on {
+		return c.Request(ctx, http.MethodDelete, "nodes/"+id+"/maintenance", nil, nil)
 	}
-	return c.Wrap(ctx, nodes.UnsetMaintenance(ctx, service, id).ExtractErr())
+	body := map[string]any{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/maintenance", body, nil)
 }
 
 // SetTraits adds and removes single traits of a node and keeps the others.
@@ -262,8 +247,7 @@ func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string)
 		}
 	}
 	for _, trait := range remove {
-		err := c.Request(ctx, http.MethodDelete, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil)
-		if err != nil && !api.IsNotFound(err) {
+		if err := c.remove(ctx, "nodes/"+id+"/traits/"+url.PathEscape(trait)); err != nil {
 			return fmt.Errorf("remove trait %s: %w", trait, err)
 		}
 	}

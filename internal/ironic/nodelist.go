@@ -270,7 +270,7 @@ func (c *Client) compare(ctx context.Context, all []Node, filter NodeFilter, ask
 ) {
 	listed := ByUUID(all, func(n *Node) string { return n.UUID })
 	for _, id := range c.known.doubts(listed, filter, asked, asked.Add(c.Ahead()-unsettled)) {
-		node, err := c.getNode(ctx, id)
+		node, err := c.Node(ctx, id)
 		if api.IsNotFound(err) || api.IsDenied(err) {
 			c.known.forget(id)
 			continue

@@ -65,14 +65,13 @@ func (s Settings) ByPath() map[string]any {
 	return values
 }
 
-// ToNodeCreateMap returns the body of the request that creates a node. Empty values are left to Ironic. gophercloud's type lacks half of
-// the attributes.
-func (s Settings) ToNodeCreateMap() (map[string]any, error) {
+// body returns the body of the request that creates a node. Empty values are left to Ironic.
+func (s Settings) body() map[string]any {
 	body := maps.Clone(s)
 	maps.DeleteFunc(body, func(attribute string, value any) bool {
 		return value == "" || slices.Contains(notAtCreation, attribute) || slices.Contains(keyed, attribute) && len(s.Keys(attribute)) == 0
 	})
-	return body, nil
+	return body
 }
 
 // Scalar returns a JSON value as text, unless it is an object, a list or null.

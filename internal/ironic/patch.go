@@ -99,12 +99,7 @@ func (p Patch) body() []map[string]any {
 
 // Changes reports whether the patch has an edit of a path.
 func (p Patch) Changes(path string) bool {
-	for _, op := range p {
-		if op.Path == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(op nodes.UpdateOperation) bool { return op.Path == path })
 }
 
 // OfExtra returns the edits of keys of extra.

@@ -77,7 +77,7 @@ func (s PortSpec) texts(port Port) map[string][2]string {
 	}
 }
 
-// CreatePort creates a port of a node. If the answer is lost, it checks whether the port exists before it sends the request again.
+// CreatePort creates a port of a node, also if the answer is lost.
 func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (*Port, error) {
 	id := NewUUID()
 	body := map[string]any{"uuid": id, "node_uuid": nodeID, "address": spec.Address}
@@ -107,14 +107,7 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (
 	}
 	defer unlock()
 	defer c.ports.Invalidate(nodeID)
-	var port Port
-	err = c.Create(ctx,
-		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "ports", body, &port) },
-		func(ctx context.Context) error { return c.Request(ctx, http.MethodGet, "ports/"+id, nil, &port) })
-	if err != nil {
-		return nil, err
-	}
-	return &port, nil
+	return create[Port](ctx, c, "ports", id, body)
 }
 
 // changes returns the edits that bring a port to the wanted state, and whether they change its connectivity.
@@ -192,16 +185,8 @@ func (c *Client) patchPort(ctx context.Context, port Port, patch Patch) (*Port, 
 
 // DeletePort deletes a port. It succeeds if the port does not exist.
 func (c *Client) DeletePort(ctx context.Context, port Port) error {
-	service, err := c.Service(ctx)
-	if err != nil {
-		return err
-	}
 	defer c.ports.Invalidate(port.NodeUUID)
-	err = c.Wrap(ctx, ports.Delete(ctx, service, port.UUID).ExtractErr())
-	if api.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return c.remove(ctx, "ports/"+port.UUID)
 }
 
 // Ports reads the ports of a node now, by MAC address.
@@ -252,17 +237,7 @@ func (c *Client) ListPortAddresses(ctx context.Context) ([]Port, error) {
 
 func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error) {
 	all, err := c.ListPorts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	byNode := map[string]*[]Port{}
-	for _, port := range all {
-		if byNode[port.NodeUUID] == nil {
-			byNode[port.NodeUUID] = &[]Port{}
-		}
-		*byNode[port.NodeUUID] = append(*byNode[port.NodeUUID], port)
-	}
-	return byNode, nil
+	return byNode(all, func(p *Port) string { return p.NodeUUID }), err
 }
 
 // Addresses returns the MAC addresses of ports, sorted.

@@ -89,8 +89,7 @@ func (s PortGroupSpec) changes(group PortGroup) (patch Patch) {
 	return append(patch, extraEdits(group.Extra, s.Extra, s.Without)...)
 }
 
-// CreatePortGroup creates a port group of a node. If the answer is lost, it checks whether the group exists before it sends the
-// request again.
+// CreatePortGroup creates a port group of a node, also if the answer is lost.
 func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGroupSpec) (*PortGroup, error) {
 	id := "f" + NewUUID()[1:] // Ironic 21.4 may refuse to delete a group whose UUID begins with a number (reference/ironic.md#port-groups)
 	body := map[string]any{"uuid": id, "node_uuid": nodeID}
@@ -119,16 +118,7 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 		body["properties"] = spec.Properties
 	}
 	defer c.portGroups.Invalidate(nodeID)
-	var group PortGroup
-	err = c.Create(ctx,
-		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "portgroups", body, &group) },
-		func(ctx context.Context) error {
-			return c.Request(ctx, http.MethodGet, "portgroups/"+id, nil, &group)
-		})
-	if err != nil {
-		return nil, err
-	}
-	return &group, nil
+	return create[PortGroup](ctx, c, "portgroups", id, body)
 }
 
 // UpdatePortGroup changes a port group to the wanted state and returns it; it sends only attributes that differ. Ironic accepts that
@@ -180,11 +170,7 @@ func (c *Client) patchPortGroup(ctx context.Context, group PortGroup, patch Patc
 // DeletePortGroup deletes a port group, which must contain no ports. It succeeds if the group does not exist.
 func (c *Client) DeletePortGroup(ctx context.Context, group PortGroup) error {
 	defer c.portGroups.Invalidate(group.NodeUUID)
-	err := c.Request(ctx, http.MethodDelete, "portgroups/"+group.UUID, nil, nil)
-	if api.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return c.remove(ctx, "portgroups/"+group.UUID)
 }
 
 // PortGroups reads the port groups of a node now.
@@ -213,15 +199,5 @@ func (c *Client) listNodePortGroups(ctx context.Context, nodeID string) (*[]Port
 
 func (c *Client) listPortGroupsByNode(ctx context.Context) (map[string]*[]PortGroup, error) {
 	all, err := api.List[PortGroup](ctx, c.Conn, "portgroups/detail", "portgroups", nil)
-	if err != nil {
-		return nil, err
-	}
-	byNode := map[string]*[]PortGroup{}
-	for _, group := range all {
-		if byNode[group.NodeUUID] == nil {
-			byNode[group.NodeUUID] = &[]PortGroup{}
-		}
-		*byNode[group.NodeUUID] = append(*byNode[group.NodeUUID], group)
-	}
-	return byNode, nil
+	return byNode(all, func(g *PortGroup) string { return g.NodeUUID }), err
 }

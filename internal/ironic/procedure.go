@@ -89,19 +89,7 @@ type RuleOperation struct {
 // CreateIn creates an object in a collection. The body must have a UUID, with which CreateIn finds out whether the object exists if the
 // answer is lost. It returns the answer.
 func CreateIn[T any](ctx context.Context, c *Client, in Collection, id string, body map[string]any) (*T, error) {
-	var made *T
-	err := c.Create(ctx, func(ctx context.Context) error {
-		made = new(T)
-		return c.Request(ctx, http.MethodPost, string(in), body, made)
-	}, func(ctx context.Context) error {
-		found, err := ReadIn[T](ctx, c, in, id)
-		made = found
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
+	return create[T](ctx, c, string(in), id, body)
 }
 
 // ReadIn reads an object of a collection by UUID or, where the collection has names, by name.
@@ -150,11 +138,7 @@ func (c *Client) DeleteIn(ctx context.Context, in Collection, id string) error {
 	if err := in.exists(ctx, c); err != nil {
 		return err
 	}
-	err := c.Request(ctx, http.MethodDelete, string(in)+"/"+id, nil, nil)
-	if api.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return c.remove(ctx, string(in)+"/"+id)
 }
 
 // SetRunbookTraits replaces the traits of a runbook (API 1.112).
@@ -163,9 +147,4 @@ func (c *Client) SetRunbookTraits(ctx context.Context, id string, traits []strin
 		traits = []string{}
 	}
 	return c.Request(ctx, http.MethodPut, string(Runbooks)+"/"+id+"/traits", map[string]any{"traits": traits}, nil)
-}
-
-// ListRunbooks lists the runbooks that the user may see (API 1.92).
-func (c *Client) ListRunbooks(ctx context.Context) ([]Procedure, error) {
-	return api.List[Procedure](ctx, c.Conn, string(Runbooks), string(Runbooks), nil)
 }

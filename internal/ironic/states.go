@@ -34,8 +34,8 @@ type Order struct {
 	Password    string      // of the rescue system, for the verb rescue; never empty there
 }
 
-// ToProvisionStateMap returns the body of the request. gophercloud's type has no vendor_data.
-func (o Order) ToProvisionStateMap() (map[string]any, error) {
+// body returns the body of the request.
+func (o Order) body() map[string]any {
 	body := map[string]any{"target": o.Verb}
 	if o.ConfigDrive != nil {
 		body["configdrive"] = o.ConfigDrive
@@ -55,37 +55,36 @@ func (o Order) ToProvisionStateMap() (map[string]any, error) {
 	if o.NoRamdisk {
 		body["disable_ramdisk"] = true
 	}
-	return body, nil
+	return body
 }
 
 // ChangeProvisionState sends a verb to a node. Ironic answers before the operation has ended.
 func (c *Client) ChangeProvisionState(ctx context.Context, id string, order Order) error {
-	service, err := c.Service(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.nodes.Invalidate(id)
-	err = nodes.ChangeProvisionState(ctx, service, id, order).ExtractErr()
+	err := c.changeState(ctx, id, "provision", order.body())
 	if err == nil {
 		c.known.move(id)
-		c.fleet.Restart(id)
 	}
-	return c.Wrap(ctx, err)
+	return err
 }
 
 // ChangePowerState requests a power change of a node. Ironic answers before the operation has ended. timeout is how long Ironic waits for
 // the operating system if the change is a soft one (API 1.27), in whole seconds; zero: as its configuration says.
 func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.TargetPowerState, timeout time.Duration) error {
-	service, err := c.Service(ctx)
-	if err != nil {
-		return err
+	body := map[string]any{"target": target}
+	if seconds := int(timeout.Seconds()); seconds > 0 {
+		body["timeout"] = seconds
 	}
+	return c.changeState(ctx, id, "power", body)
+}
+
+// changeState requests a change of a state of a node.
+func (c *Client) changeState(ctx context.Context, id, state string, body map[string]any) error {
 	defer c.nodes.Invalidate(id)
-	err = nodes.ChangePowerState(ctx, service, id, nodes.PowerStateOpts{Target: target, Timeout: int(timeout.Seconds())}).ExtractErr()
+	err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/"+state, body, nil)
 	if err == nil {
 		c.fleet.Restart(id)
 	}
-	return c.Wrap(ctx, err)
+	return err
 }
 
 // BootMode is a boot mode of a machine's firmware.
@@ -100,21 +99,12 @@ const (
 // ChangeBootMode requests a boot mode (API 1.76). Ironic answers before the operation has ended, and may restart the machine for it. A
 // failure shows in the node's last_error only.
 func (c *Client) ChangeBootMode(ctx context.Context, id string, mode BootMode) error {
-	return c.changeBoot(ctx, id, "boot_mode", mode)
+	return c.changeState(ctx, id, "boot_mode", map[string]any{"target": mode})
 }
 
 // ChangeSecureBoot requests that secure boot is switched on or off; see ChangeBootMode.
 func (c *Client) ChangeSecureBoot(ctx context.Context, id string, on bool) error {
-	return c.changeBoot(ctx, id, "secure_boot", on)
-}
-
-func (c *Client) changeBoot(ctx context.Context, id, what string, target any) error {
-	defer c.nodes.Invalidate(id)
-	err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/"+what, map[string]any{"target": target}, nil)
-	if err == nil {
-		c.fleet.Restart(id)
-	}
-	return err
+	return c.changeState(ctx, id, "secure_boot", map[string]any{"target": on})
 }
 
 // Device is a device of virtual media, or a boot device.

@@ -62,7 +62,7 @@ func (s *Settings) completeAllocations() cobra.CompletionFunc {
 // completeRunbooks completes the names of runbooks.
 func (s *Settings) completeRunbooks() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
-		runbooks, err := client.ListRunbooks(ctx)
+		runbooks, err := ironic.ListIn[ironic.Procedure](ctx, client, ironic.Runbooks)
 		for _, r := range runbooks {
 			words = append(words, r.Name)
 		}

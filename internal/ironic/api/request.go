@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
-// Request sends a request for which gophercloud has no function. path is relative to /v1/ and includes the query. If out is nil,
+// Request sends a request. path is relative to /v1/ and includes the query. If out is nil,
 // the answer's body is ignored.
 func (c *Conn) Request(ctx context.Context, method, path string, body, out any) error {
 	service, err := c.Service(ctx)
