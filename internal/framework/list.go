@@ -62,33 +62,6 @@ func (l Listing[T]) result(ctx context.Context, req list.ListRequest, object *T)
 	return result
 }
 
-// ListedIn reads the filter name_regex, and answers with the chosen objects of a collection of Ironic. thing names one of them in messages;
-// label returns its UUID and name. fill sets the model of an object that was read in full.
-func ListedIn[T any](ctx context.Context, c *WithClient, in ironic.Collection, thing string, req list.ListRequest,
-	stream *list.ListResultsStream,
-	label func(*T) (id, name string), fill func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics,
-) {
-	var nameRegex types.String
-	if diags := req.Config.GetAttribute(ctx, path.Root("name_regex"), &nameRegex); diags.HasError() {
-		stream.Results = list.ListResultsStreamDiagnostics(diags)
-		return
-	}
-	names, limit := NamePattern(nameRegex), req.Limit
-	if !nameRegex.IsNull() {
-		limit = 0 // Ironic cannot count the objects with such names
-	}
-	id := func(found *T) string { uuid, _ := label(found); return uuid }
-	listing := Listing[T]{
-		Doing: "list " + thing + "s", Objects: ironic.StreamIn(ctx, c.Site.Ironic, in, limit, id),
-		Chosen: func(found *T) bool { _, name := label(found); return names.MatchString(name) },
-		Label:  label, Fill: fill,
-	}
-	if req.IncludeResource {
-		listing.Objects = listing.whole(func(found *T) (*T, error) { return ironic.ReadIn[T](ctx, c.Site.Ironic, in, id(found)) })
-	}
-	stream.Results = listing.Results(ctx, req)
-}
-
 // whole yields the chosen objects, each read in full, because a list has no steps. It leaves out those that are deleted meanwhile.
 func (l Listing[T]) whole(read func(*T) (*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {

@@ -21,7 +21,7 @@ import (
 var _ list.ListResourceWithConfigure = (*allocation)(nil)
 
 // NewList returns the list resource metal_allocation.
-func NewList() list.ListResource { return &allocation{} }
+func NewList() list.ListResource { return newAllocation() }
 
 type filter struct {
 	NameRegex     types.String `tfsdk:"name_regex"`

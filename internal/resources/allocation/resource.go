@@ -22,28 +22,19 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*allocation)(nil)
-	_ resource.ResourceWithIdentity       = (*allocation)(nil)
-	_ resource.ResourceWithImportState    = (*allocation)(nil)
-	_ resource.ResourceWithModifyPlan     = (*allocation)(nil)
+	_ framework.Managed                   = (*allocation)(nil)
 	_ resource.ResourceWithValidateConfig = (*allocation)(nil)
 )
 
 const allocationTimeout = 10 * time.Minute
 
 // New returns metal_allocation.
-func New() resource.Resource { return &allocation{} }
+func New() resource.Resource { return newAllocation() }
 
-type allocation struct{ framework.WithClient }
+type allocation struct{ framework.Resource }
 
-// Metadata names the resource.
-func (a *allocation) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_allocation"
-}
-
-// IdentitySchema describes its identity.
-func (a *allocation) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("UUID of the allocation.")
+func newAllocation() *allocation {
+	return &allocation{framework.Resource{Type: "metal_allocation", IsThat: "UUID of the allocation."}}
 }
 
 // ValidateConfig checks that the configuration says how to choose the node.

@@ -22,12 +22,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-var (
-	_ resource.ResourceWithConfigure   = (*group)(nil)
-	_ resource.ResourceWithIdentity    = (*group)(nil)
-	_ resource.ResourceWithImportState = (*group)(nil)
-	_ resource.ResourceWithModifyPlan  = (*group)(nil)
-)
+var _ framework.Managed = (*group)(nil)
 
 const (
 	reserveTimeout = 10 * time.Minute
@@ -35,19 +30,13 @@ const (
 )
 
 // New returns metal_allocation_group.
-func New() resource.Resource { return &group{} }
-
-type group struct{ framework.WithClient }
-
-// Metadata names the resource.
-func (r *group) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_allocation_group"
+func New() resource.Resource {
+	return &group{framework.Resource{
+		Type: "metal_allocation_group", IsThat: "UUID of the allocation that the first member had when the group was created.",
+	}}
 }
 
-// IdentitySchema describes its identity.
-func (r *group) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("UUID of the allocation that the first member had when the group was created.")
-}
+type group struct{ framework.Resource }
 
 // Create reserves a node for each member, or none.
 func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {

@@ -11,8 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -37,10 +35,7 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 			"Reserving does nothing to the machines.\n\n" +
 			"To deploy on the nodes, use `for_each` over `members` in a `metal_deployment`. Needs API 1.52.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "UUID of the allocation that the first member had when the group was created.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"id": framework.IDAttribute("UUID of the allocation that the first member had when the group was created."),
 			"name": schema.StringAttribute{
 				Required: true, Validators: append(framework.NameValidators(), stringvalidator.LengthAtMost(longestName)),
 				MarkdownDescription: "Name of the group, at most 240 characters. The allocations have the names `NAME-0`, `NAME-1` and " +

@@ -4,7 +4,10 @@ package deploytemplate
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -13,26 +16,25 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
-var (
-	_ resource.ResourceWithConfigure   = (*deployTemplate)(nil)
-	_ resource.ResourceWithIdentity    = (*deployTemplate)(nil)
-	_ resource.ResourceWithImportState = (*deployTemplate)(nil)
-	_ resource.ResourceWithModifyPlan  = (*deployTemplate)(nil)
-)
+var _ framework.Managed = (*deployTemplate)(nil)
 
 // New returns metal_deploy_template.
-func New() resource.Resource { return &deployTemplate{} }
+func New() resource.Resource { return newDeployTemplate() }
 
-type deployTemplate struct{ framework.WithClient }
+// NewList returns the list resource metal_deploy_template.
+func NewList() list.ListResource { return newDeployTemplate() }
 
-// Metadata names the resource.
-func (r *deployTemplate) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_deploy_template"
+type deployTemplate struct {
+	framework.Collected[ironic.Procedure]
 }
 
-// IdentitySchema describes its identity.
-func (r *deployTemplate) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("UUID of the deploy template.")
+func newDeployTemplate() *deployTemplate {
+	return &deployTemplate{framework.Collected[ironic.Procedure]{
+		Resource: framework.Resource{Type: "metal_deploy_template", IsThat: "UUID of the deploy template."},
+		In:       ironic.DeployTemplates, Thing: "deploy template",
+		Listing: "Lists the deploy templates of Ironic, or those with a name. Needs API 1.55.",
+		Label:   func(found *ironic.Procedure) (id, name string) { return found.UUID, found.Name }, Fill: fill,
+	}}
 }
 
 // Create creates the template, or takes over the one that a killed run has created.
@@ -109,16 +111,14 @@ func (r *deployTemplate) Delete(ctx context.Context, req resource.DeleteRequest,
 	framework.DeleteFrom(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
-// ImportState finds the template by UUID or name.
-func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	id, ok := framework.ImportID(ctx, req, resp)
-	if !ok {
-		return
+// fill sets a listed deploy template as an import does.
+func fill(ctx context.Context, found *ironic.Procedure, to *tfsdk.Resource) diag.Diagnostics {
+	var m model
+	diags := framework.Listed(ctx, to, found.UUID, &m)
+	if diags.HasError() {
+		return diags
 	}
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Site.Ironic, ironic.DeployTemplates, id)
-	if err != nil {
-		framework.ReportImport(&resp.Diagnostics, "import deploy template "+id, err)
-		return
-	}
-	framework.RecordImport(ctx, resp, found.UUID)
+	m.Name = types.StringValue(found.Name)
+	m.Steps = framework.RefreshSteps(ctx, framework.ByPriority, m.Steps, found.Steps)
+	return append(diags, to.Set(ctx, &m)...)
 }

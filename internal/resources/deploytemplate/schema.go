@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -18,10 +16,7 @@ func (r *deployTemplate) Schema(_ context.Context, _ resource.SchemaRequest, res
 		MarkdownDescription: "Adds deploy steps to deployments that ask for a trait. A deployment uses the template if its `traits`, or " +
 			"those of its allocation, contain the template's name. Needs API 1.55.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "UUID of the template.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"id": framework.IDAttribute("UUID of the template."),
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{framework.Trait()},
 				MarkdownDescription: "Trait that selects the template, such as `CUSTOM_RAID1`; unique in Ironic. A change is made in " +

@@ -49,7 +49,7 @@ func TestDiscoveryImport_panicConcernsOneMachine(t *testing.T) {
 	plan := discoveryModel{Name: types.StringValue("rack12"), Hosts: types.MapValueMust(discoveredType, hosts)}
 
 	var diags diag.Diagnostics
-	(&discoveryImport{WithClient: framework.WithClient{Site: client}}).settle(t.Context(), &plan, nil, &diags)
+	(&discoveryImport{framework.Resource{WithClient: framework.WithClient{Site: client}}}).settle(t.Context(), &plan, nil, &diags)
 
 	if len(diags) != 1 || diags[0].Summary() != "Could not name 1 machine" ||
 		!strings.Contains(diags[0].Detail(), "r12-2 (node "+ids["r12-2"]+")") ||

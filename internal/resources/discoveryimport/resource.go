@@ -27,10 +27,7 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*discoveryImport)(nil)
-	_ resource.ResourceWithIdentity       = (*discoveryImport)(nil)
-	_ resource.ResourceWithImportState    = (*discoveryImport)(nil)
-	_ resource.ResourceWithModifyPlan     = (*discoveryImport)(nil)
+	_ framework.Managed                   = (*discoveryImport)(nil)
 	_ resource.ResourceWithValidateConfig = (*discoveryImport)(nil)
 )
 
@@ -38,19 +35,13 @@ var (
 const claimers = 8
 
 // New returns metal_discovery_import.
-func New() resource.Resource { return &discoveryImport{} }
-
-type discoveryImport struct{ framework.WithClient }
-
-// Metadata names the resource.
-func (d *discoveryImport) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_discovery_import"
+func New() resource.Resource {
+	return &discoveryImport{framework.Resource{
+		Type: "metal_discovery_import", IsThat: "Name of the resource: the owner label that it writes to nodes.",
+	}}
 }
 
-// IdentitySchema describes its identity.
-func (d *discoveryImport) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("Name of the resource: the owner label that it writes to nodes.")
-}
+type discoveryImport struct{ framework.Resource }
 
 // ModifyPlan decides which machines the resource takes, and their names. It decides during the plan, so that hosts is known to
 // the resources that refer to it.

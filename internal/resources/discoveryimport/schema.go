@@ -42,10 +42,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"then name, import and manage them. See the guide [Discovery](../guides/discovery.md).\n\nNeeds Ironic 24.1 with its own " +
 			"auto-discovery, or ironic-inspector (`inspector_endpoint` in the provider block).",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "Same as `name`.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"id": framework.IDAttribute("Same as `name`."),
 			"name": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Owner label written to each node. Another resource with the same `name` takes " +
 					"these machines over. A change **replaces** the resource, and the machines leave `hosts`.",

@@ -4,7 +4,10 @@ package inspectionrule
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -13,26 +16,31 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*inspectionRule)(nil)
-	_ resource.ResourceWithIdentity       = (*inspectionRule)(nil)
-	_ resource.ResourceWithImportState    = (*inspectionRule)(nil)
-	_ resource.ResourceWithModifyPlan     = (*inspectionRule)(nil)
+	_ framework.Managed                   = (*inspectionRule)(nil)
 	_ resource.ResourceWithValidateConfig = (*inspectionRule)(nil)
 )
 
 // New returns metal_inspection_rule.
-func New() resource.Resource { return &inspectionRule{} }
+func New() resource.Resource { return newInspectionRule() }
 
-type inspectionRule struct{ framework.WithClient }
+// NewList returns the list resource metal_inspection_rule.
+func NewList() list.ListResource { return newInspectionRule() }
 
-// Metadata names the resource.
-func (r *inspectionRule) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_inspection_rule"
+type inspectionRule struct {
+	framework.Collected[ironic.InspectionRule]
 }
 
-// IdentitySchema describes its identity.
-func (r *inspectionRule) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("UUID of the inspection rule.")
+func newInspectionRule() *inspectionRule {
+	r := &inspectionRule{framework.Collected[ironic.InspectionRule]{
+		Resource: framework.Resource{Type: "metal_inspection_rule", IsThat: "UUID of the inspection rule."},
+		In:       ironic.InspectionRules, Thing: "inspection rule",
+		Listing: "Lists the inspection rules of Ironic, or those with a description. A rule has no other name. Needs API 1.96.",
+		Label:   func(found *ironic.InspectionRule) (id, name string) { return found.UUID, found.Description }, Fill: fill,
+	}}
+	r.Find = func(ctx context.Context, ref string) (*ironic.InspectionRule, error) {
+		return procedure.FindRule(ctx, r.Site, ref)
+	}
+	return r
 }
 
 // Create creates the rule, or takes over the one that a killed run has created.
@@ -100,16 +108,13 @@ func (r *inspectionRule) Delete(ctx context.Context, req resource.DeleteRequest,
 	framework.DeleteFrom(ctx, r.Site, ironic.InspectionRules, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
-// ImportState finds the rule by UUID or description.
-func (r *inspectionRule) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	id, ok := framework.ImportID(ctx, req, resp)
-	if !ok {
-		return
+// fill sets a listed inspection rule as an import does.
+func fill(ctx context.Context, found *ironic.InspectionRule, to *tfsdk.Resource) diag.Diagnostics {
+	var m model
+	diags := framework.Listed(ctx, to, found.UUID, &m)
+	if diags.HasError() {
+		return diags
 	}
-	found, err := procedure.FindRule(ctx, r.Site, id)
-	if err != nil {
-		framework.ReportImport(&resp.Diagnostics, "import inspection rule "+id, err)
-		return
-	}
-	framework.RecordImport(ctx, resp, found.UUID)
+	m.refresh(ctx, found)
+	return append(diags, to.Set(ctx, &m)...)
 }

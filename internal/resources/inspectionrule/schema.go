@@ -11,10 +11,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
 const (
@@ -35,10 +35,7 @@ func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, res
 			"machine: if all conditions hold, Ironic runs the actions. A rule does nothing to machines, and nodes that were inspected " +
 			"before stay as they are. Needs API 1.96.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "UUID of the rule.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"id": framework.IDAttribute("UUID of the rule."),
 			"description": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},
 				MarkdownDescription: "Description, at most 255 characters. Default: not managed.",

@@ -23,12 +23,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
-var (
-	_ resource.ResourceWithConfigure   = (*oneviewProfile)(nil)
-	_ resource.ResourceWithIdentity    = (*oneviewProfile)(nil)
-	_ resource.ResourceWithImportState = (*oneviewProfile)(nil)
-	_ resource.ResourceWithModifyPlan  = (*oneviewProfile)(nil)
-)
+var _ framework.Managed = (*oneviewProfile)(nil)
 
 // statusUnfinished is the status of a profile that an interrupted run has not applied or not recorded in Ironic.
 const statusUnfinished = "Unfinished"
@@ -37,9 +32,11 @@ const statusUnfinished = "Unfinished"
 const statusDeleting = "Deleting"
 
 // New returns metal_oneview_profile.
-func New() resource.Resource { return &oneviewProfile{} }
+func New() resource.Resource {
+	return &oneviewProfile{framework.Resource{Type: "metal_oneview_profile", IsThat: "URI of the server profile."}}
+}
 
-type oneviewProfile struct{ framework.WithClient }
+type oneviewProfile struct{ framework.Resource }
 
 type oneviewProfileModel struct {
 	ID          types.String   `tfsdk:"id"`
@@ -55,13 +52,8 @@ type oneviewProfileModel struct {
 
 // Metadata names the resource.
 func (o *oneviewProfile) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_oneview_profile"
+	resp.TypeName = o.Type
 	resp.ResourceBehavior.MutableIdentity = true // see planInPlace
-}
-
-// IdentitySchema describes its identity.
-func (o *oneviewProfile) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("URI of the server profile.")
 }
 
 // Schema describes metal_oneview_profile.

@@ -4,7 +4,10 @@ package runbook
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -13,26 +16,24 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
-var (
-	_ resource.ResourceWithConfigure   = (*runbook)(nil)
-	_ resource.ResourceWithIdentity    = (*runbook)(nil)
-	_ resource.ResourceWithImportState = (*runbook)(nil)
-	_ resource.ResourceWithModifyPlan  = (*runbook)(nil)
-)
+var _ framework.Managed = (*runbook)(nil)
 
 // New returns metal_runbook.
-func New() resource.Resource { return &runbook{} }
+func New() resource.Resource { return newRunbook() }
 
-type runbook struct{ framework.WithClient }
+// NewList returns the list resource metal_runbook.
+func NewList() list.ListResource { return newRunbook() }
 
-// Metadata names the resource.
-func (r *runbook) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = "metal_runbook"
+type runbook struct {
+	framework.Collected[ironic.Procedure]
 }
 
-// IdentitySchema describes its identity.
-func (r *runbook) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = framework.IdentitySchema("UUID of the runbook.")
+func newRunbook() *runbook {
+	return &runbook{framework.Collected[ironic.Procedure]{
+		Resource: framework.Resource{Type: "metal_runbook", IsThat: "UUID of the runbook."}, In: ironic.Runbooks, Thing: "runbook",
+		Listing: "Lists the runbooks of Ironic that the user may see, or those with a name. Needs API 1.92.",
+		Label:   func(found *ironic.Procedure) (id, name string) { return found.UUID, found.Name }, Fill: fill,
+	}}
 }
 
 // Create creates the runbook, or takes over the one that a killed run has created.
@@ -117,16 +118,14 @@ func (r *runbook) Delete(ctx context.Context, req resource.DeleteRequest, resp *
 	framework.DeleteFrom(ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.label(), &resp.Diagnostics)
 }
 
-// ImportState finds the runbook by UUID or name.
-func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	id, ok := framework.ImportID(ctx, req, resp)
-	if !ok {
-		return
+// fill sets a listed runbook as an import does.
+func fill(ctx context.Context, found *ironic.Procedure, to *tfsdk.Resource) diag.Diagnostics {
+	var m model
+	diags := framework.Listed(ctx, to, found.UUID, &m)
+	if diags.HasError() {
+		return diags
 	}
-	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Site.Ironic, ironic.Runbooks, id)
-	if err != nil {
-		framework.ReportImport(&resp.Diagnostics, "import runbook "+id, err)
-		return
-	}
-	framework.RecordImport(ctx, resp, found.UUID)
+	m.refresh(found)
+	m.Steps = framework.RefreshSteps(ctx, framework.ByPosition, m.Steps, found.Steps)
+	return append(diags, to.Set(ctx, &m)...)
 }

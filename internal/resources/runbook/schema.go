@@ -7,8 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -21,10 +19,7 @@ func (r *runbook) Schema(_ context.Context, _ resource.SchemaRequest, resp *reso
 		MarkdownDescription: "Stores steps that operators run on a machine by name, to clean or service it. Creating or changing a " +
 			"runbook runs nothing. Needs API 1.92.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "UUID of the runbook.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"id": framework.IDAttribute("UUID of the runbook."),
 			"name": schema.StringAttribute{
 				Required: true, Validators: framework.NameValidators(),
 				MarkdownDescription: "Name of the runbook, unique in Ironic: at most 255 letters, digits, `.`, `_`, `~` and `-`. Before " +

@@ -1,0 +1,115 @@
+package framework
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	listschema "github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Managed is what the framework finds in every resource.
+type Managed interface {
+	resource.ResourceWithConfigure
+	resource.ResourceWithIdentity
+	resource.ResourceWithImportState
+	resource.ResourceWithModifyPlan
+}
+
+// Resource is what resources have in common: the name, the identity, and the provider's clients.
+type Resource struct {
+	WithClient
+	Type   string // such as "metal_runbook"
+	IsThat string // what its id is, as a sentence
+}
+
+// Metadata names the resource.
+func (r *Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = r.Type
+}
+
+// IdentitySchema describes its identity.
+func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = IdentitySchema(r.IsThat)
+}
+
+// IDAttribute is the attribute id of a resource.
+func IDAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// Collected is a resource whose objects are a collection of Ironic. T is Ironic's object. It is a list resource, too.
+type Collected[T any] struct {
+	Resource
+	In      ironic.Collection
+	Thing   string // one of them, in messages
+	Listing string // what the list resource does, in Markdown
+	Label   func(*T) (id, name string)
+	Fill    func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics // sets the model of an object that was read in full
+	Find    func(ctx context.Context, ref string) (*T, error)           // finds an object to import; nil: by UUID or name
+}
+
+// ListResourceConfigSchema describes the filter.
+func (r *Collected[T]) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
+	resp *list.ListResourceSchemaResponse,
+) {
+	resp.Schema = listschema.Schema{
+		MarkdownDescription: r.Listing,
+		Attributes:          map[string]listschema.Attribute{"name_regex": NameRegexAttribute(r.Thing + "s")},
+	}
+}
+
+// List streams the objects whose names match the filter.
+func (r *Collected[T]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	var nameRegex types.String
+	if diags := req.Config.GetAttribute(ctx, path.Root("name_regex"), &nameRegex); diags.HasError() {
+		stream.Results = list.ListResultsStreamDiagnostics(diags)
+		return
+	}
+	names, limit := NamePattern(nameRegex), req.Limit
+	if !nameRegex.IsNull() {
+		limit = 0 // Ironic cannot count the objects with such names
+	}
+	id := func(found *T) string { uuid, _ := r.Label(found); return uuid }
+	listing := Listing[T]{
+		Doing: "list " + r.Thing + "s", Objects: ironic.StreamIn(ctx, r.Site.Ironic, r.In, limit, id),
+		Chosen: func(found *T) bool { _, name := r.Label(found); return names.MatchString(name) },
+		Label:  r.Label, Fill: r.Fill,
+	}
+	if req.IncludeResource {
+		listing.Objects = listing.whole(func(found *T) (*T, error) { return ironic.ReadIn[T](ctx, r.Site.Ironic, r.In, id(found)) })
+	}
+	stream.Results = listing.Results(ctx, req)
+}
+
+// ImportState finds the object.
+func (r *Collected[T]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	ref, ok := ImportID(ctx, req, resp)
+	if !ok {
+		return
+	}
+	find := r.Find
+	if find == nil {
+		find = func(ctx context.Context, ref string) (*T, error) {
+			return ironic.ReadIn[T](ctx, r.Site.Ironic, r.In, ref)
+		}
+	}
+	found, err := find(ctx, ref)
+	if err != nil {
+		ReportImport(&resp.Diagnostics, "import "+r.Thing+" "+ref, err)
+		return
+	}
+	id, _ := r.Label(found)
+	RecordImport(ctx, resp, id)
+}
