@@ -14,15 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 )
 
-// newNMI returns the command metal nmi.
-func newNMI(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "nmi [NODE...]", Short: "Send machines a non-maskable interrupt",
-		Long: "metal nmi sends machines that are on a non-maskable interrupt, through their BMCs. Most operating systems then crash: " +
-			"they write a crash dump\nand restart, as they are configured.",
-	}
-	return newOperation(s, cmd, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.NMI(), nil })
-}
+const aboutNMI = `metal nmi sends machines that are on a non-maskable interrupt, through their BMCs. Most operating systems then crash: they write a crash dump
+and restart, as they are configured.`
 
 const aboutMedia = `metal virtual-media inserts an image into a virtual drive of a machine, through its BMC, or empties the drive. It does not
 restart the machine, and does not change its boot device.

@@ -56,6 +56,17 @@ func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, m
 	return cmd
 }
 
+// newSimple returns a command without flags of its own.
+func newSimple(s *cli.Settings, name, short, about string, make func(*sharing.Pool) operate.Operation) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " [NODE...]", Short: short, Long: about}
+	return newOperation(s, cmd, make(nil).Timeout, func(pool *sharing.Pool) (operate.Operation, error) { return make(pool), nil })
+}
+
+// alone makes an operation that needs no appliance.
+func alone(make func() operate.Operation) func(*sharing.Pool) operate.Operation {
+	return func(*sharing.Pool) operate.Operation { return make() }
+}
+
 // declare declares the flags of all operations. standard is the default of --timeout.
 func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")

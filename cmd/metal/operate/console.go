@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 )
 
 const aboutConsole = `metal console tells how to reach the console of a machine: its type, its URL, and what to run.
@@ -50,10 +51,19 @@ type consoleFlags struct {
 // Commands returns the commands.
 func Commands(s *cli.Settings) []*cobra.Command {
 	return []*cobra.Command{
-		newConsole(s), newPower(s), newManage(s), newInspect(s), newProvide(s), newClean(s), newService(s), newAbort(s), newUnhold(s),
-		newNMI(s), newMedia(s), newBootDevice(s),
-		newMaintenance(s), newRetire(s), newUnretire(s), newDelete(s),
-		newRelease(s), newUndeploy(s), newRescue(s), newUnrescue(s),
+		newConsole(s), newPower(s),
+		newSimple(s, "manage", "Make free machines manageable", aboutManage, alone(operate.Manage)),
+		newSimple(s, "inspect", "Inspect free machines again", aboutInspect, operate.Inspect),
+		newSimple(s, "provide", "Make free machines available, for which Ironic cleans them", aboutProvide, operate.Provide),
+		newClean(s), newService(s),
+		newSimple(s, "abort", "End operations that wait for the machine or are held", aboutAbort, alone(operate.Abort)),
+		newSimple(s, "unhold", "Continue operations that a step holds", aboutUnhold, alone(operate.Unhold)),
+		newSimple(s, "nmi", "Send machines a non-maskable interrupt", aboutNMI, alone(operate.NMI)),
+		newMedia(s), newBootDevice(s),
+		newMaintenance(s), newRetire(s),
+		newSimple(s, "unretire", "End the retirement of machines", aboutUnretire, alone(operate.Unretire)),
+		newDelete(s), newRelease(s), newUndeploy(s), newRescue(s),
+		newSimple(s, "unrescue", "End the rescue system of machines, and start what is deployed", aboutUnrescue, alone(operate.Unrescue)),
 	}
 }
 

@@ -26,24 +26,10 @@ If the command is killed, the next metal inspect of the machine does the rest.
   metal inspect rack1-07
   metal inspect --resource-class baremetal --provision-state manageable --yes`
 
-// newInspect returns the command metal inspect.
-func newInspect(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "inspect [NODE...]", Short: "Inspect free machines again", Long: aboutInspect}
-	return newOperation(s, cmd, operate.InspectTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
-		return operate.Inspect(pool), nil
-	})
-}
-
 const aboutManage = `metal manage makes free machines manageable, as metal clean needs them, and waits for that. Ironic verifies the BMC of an
 enrolled machine; an available one leaves the pool. A machine whose cleaning or inspection has failed becomes manageable, too.
 
   metal manage rack1-07`
-
-// newManage returns the command metal manage.
-func newManage(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "manage [NODE...]", Short: "Make free machines manageable", Long: aboutManage}
-	return newOperation(s, cmd, operate.ManageTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Manage(), nil })
-}
 
 const aboutProvide = `metal provide makes free machines available, and waits for that. Ironic cleans them on the way, which erases their disks unless
 automated cleaning is off for the site or the node. So the name of a machine must be typed, or be in --yes-erase, unless cleaning is
@@ -51,14 +37,6 @@ off for the node.
 
   metal provide rack1-07
   metal provide rack1-07 --yes-erase rack1-07`
-
-// newProvide returns the command metal provide.
-func newProvide(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "provide [NODE...]", Short: "Make free machines available, for which Ironic cleans them", Long: aboutProvide}
-	return newOperation(s, cmd, operate.CleanTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
-		return operate.Provide(pool), nil
-	})
-}
 
 // orderFlags are the flags that say what Ironic runs.
 type orderFlags struct {
@@ -168,23 +146,8 @@ func newService(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// newAbort returns the command metal abort.
-func newAbort(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "abort [NODE...]", Short: "End operations that wait for the machine or are held",
-		Long: "metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The " +
-			"operation has then failed;\nafter a failed service, the machine is active again. It also works while a run of Terraform " +
-			"waits for the operation, which then fails.",
-	}
-	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Abort(), nil })
-}
+const aboutAbort = `metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The operation has then failed;
+after a failed service, the machine is active again. It also works while a run of Terraform waits for the operation, which then fails.`
 
-// newUnhold returns the command metal unhold.
-func newUnhold(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "unhold [NODE...]", Short: "Continue operations that a step holds",
-		Long: "metal unhold continues operations that a step holds, and waits for their end. A cleaning or a deployment may then erase " +
-			"disks, so that the name of\nthe machine must be typed for it.",
-	}
-	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unhold(), nil })
-}
+const aboutUnhold = `metal unhold continues operations that a step holds, and waits for their end. A cleaning or a deployment may then erase disks, so that the name of
+the machine must be typed for it.`

@@ -99,12 +99,3 @@ const aboutUnrescue = `metal unrescue ends the rescue system of machines, and st
 
   metal unrescue rack1-07
   metal unrescue --provision-state rescue --resource-class gpu --dry-run`
-
-// newUnrescue returns the command metal unrescue.
-func newUnrescue(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "unrescue [NODE...]", Short: "End the rescue system of machines, and start what is deployed",
-		Long: aboutUnrescue,
-	}
-	return newOperation(s, cmd, operate.RescueTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unrescue(), nil })
-}

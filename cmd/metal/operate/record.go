@@ -45,15 +45,7 @@ func newRetire(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// newUnretire returns the command metal unretire.
-func newUnretire(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "unretire [NODE...]", Short: "End the retirement of machines",
-		Long: "metal unretire ends the retirement of machines, and the quarantine in which the provider has put them. They stay " +
-			"in their state.",
-	}
-	return newOperation(s, cmd, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unretire(), nil })
-}
+const aboutUnretire = `metal unretire ends the retirement of machines, and the quarantine in which the provider has put them. They stay in their state.`
 
 const aboutDelete = `metal delete deletes nodes: Ironic knows the machines no more. It sends nothing to a machine, and erases nothing. Machines that are
 deployed, reserved or protected are refused.
