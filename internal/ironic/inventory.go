@@ -102,8 +102,7 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 // lenient ignores an error about a value of the wrong type in an inventory, because any client can post one; the correct parts
 // were read. It returns other errors.
 func lenient(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil
 	}
 	return err

@@ -49,6 +49,27 @@ func TestPatch_changesNamedAttributes(t *testing.T) {
 	}
 }
 
+// Notes are numbers, among others: they must have one type, whichever answer they come from.
+func TestPatch_answersAsReadsDo(t *testing.T) {
+	t.Parallel()
+	fake := fleet(1)
+	client := newClient(fake)
+	id := nodeOf(t, fake, "node-000").UUID
+	patched, err := client.PatchNode(t.Context(), id, setting("/extra/count", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := client.Node(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, node := range map[string]*ironic.Node{"patch": patched, "read": read} {
+		if n, ok := node.Extra["count"].(float64); !ok || n != 3 {
+			t.Errorf("%s: the number is %T %v", name, node.Extra["count"], node.Extra["count"])
+		}
+	}
+}
+
 func TestPatch_removes(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)

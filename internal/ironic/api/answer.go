@@ -16,27 +16,23 @@ import (
 // Wrap turns gophercloud's error for a refused request into a StatusError without secrets, and its error for a token that could
 // not be renewed into a ConnectError. ctx is that of the request: the renewal may be another's.
 func (c *Conn) Wrap(ctx context.Context, err error) error {
-	var reauth *gophercloud.ErrUnableToReauthenticate
-	if errors.As(err, &reauth) {
+	if reauth, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return c.authError(reauth.ErrReauth)
 	}
-	var code gophercloud.ErrUnexpectedResponseCode
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		return c.statusError(code)
 	}
 	if path := fault.As(err, kindPath); path != nil {
 		return path
 	}
-	var redirect *rest.RedirectError
-	if errors.As(err, &redirect) {
+	if redirect, ok := errors.AsType[*rest.RedirectError](err); ok {
 		redirect.Root, redirect.Setting = "/v1", "endpoint (METAL_ENDPOINT)"
 		return redirect
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("the answer is not JSON (%w)", err)
 	}
 	return err

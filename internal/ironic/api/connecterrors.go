@@ -49,8 +49,7 @@ type Place struct{ Region, Interface string }
 
 // StageOf returns the stage at which the way to Ironic's API has ended; "" if err does not say that.
 func StageOf(err error) Stage {
-	var connect *ConnectError
-	if errors.As(err, &connect) {
+	if connect, ok := errors.AsType[*ConnectError](err); ok {
 		return connect.Stage
 	}
 	return ""
@@ -60,8 +59,7 @@ func StageOf(err error) Stage {
 func (e *ConnectError) Error() string {
 	switch e.Stage {
 	case AtKeystone:
-		var status *StatusError
-		if errors.As(e.Err, &status) && status.Status == http.StatusUnauthorized {
+		if status, ok := errors.AsType[*StatusError](e.Err); ok && status.Status == http.StatusUnauthorized {
 			return fmt.Sprintf("Keystone at %s refuses the credentials of %s: %v", e.URL, e.Place, bare(e.Err))
 		}
 		return failedAt("Keystone at "+e.URL, e.Err)
@@ -134,8 +132,7 @@ func list(texts []string) string {
 
 // bare returns an error without the request that it is about.
 func bare(err error) error {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		return request.Err
 	}
 	return err

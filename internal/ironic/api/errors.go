@@ -105,8 +105,7 @@ func IsTransient(err error) bool {
 // MayPass reports whether to continue waiting after a poll failed. It returns true for errors which say that Ironic is overloaded
 // or unreachable, and nothing about the object. Giving up a deployment for such an error would mean undeploying it.
 func MayPass(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return !IsForbidden(err) && (status.Status >= http.StatusInternalServerError || IsTransient(err))
 	}
 	var op *net.OpError

@@ -100,7 +100,7 @@ func page[T any](
 	ctx context.Context, c *Conn, path, key string, query url.Values, read *rest.Listing,
 ) (items []T, marker string, err error) {
 	var answer map[string]jsonRaw
-	if err := c.Request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
+	if err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
 		return nil, "", err
 	}
 	var next string

@@ -10,9 +10,20 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
-// Request sends a request. path is relative to /v1/ and includes the query. If out is nil,
-// the answer's body is ignored.
+// Request sends a request. path is relative to /v1/ and includes the query. If out is nil, the answer's body is ignored. Numbers in maps
+// become float64, whatever the request is.
 func (c *Conn) Request(ctx context.Context, method, path string, body, out any) error {
+	if out == nil {
+		return c.request(ctx, method, path, body, nil)
+	}
+	var answer jsonRaw // gophercloud would decode numbers in maps as json.Number
+	if err := c.request(ctx, method, path, body, &answer); err != nil {
+		return err
+	}
+	return c.Wrap(ctx, answer.into(out))
+}
+
+func (c *Conn) request(ctx context.Context, method, path string, body, out any) error {
 	service, err := c.Service(ctx)
 	if err != nil {
 		return err

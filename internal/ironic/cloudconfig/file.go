@@ -158,8 +158,7 @@ func parse(file string, into *document) error {
 		return err
 	}
 	if err := yaml.Unmarshal(text, into); err != nil {
-		var wrong *yaml.TypeError
-		if errors.As(err, &wrong) {
+		if _, ok := errors.AsType[*yaml.TypeError](err); ok {
 			return fmt.Errorf("%s: each cloud below clouds must be a mapping, as in the documentation of clouds.yaml", file)
 		}
 		return fmt.Errorf("%s: %w", file, err)
