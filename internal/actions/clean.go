@@ -46,23 +46,13 @@ func (a *clean) Schema(ctx context.Context, _ action.SchemaRequest, resp *action
 		cleanLimit, attributes)
 }
 
-// erasingSteps returns the names of the configured steps that erase disks.
-func erasingSteps(with order) (names []string) {
-	for _, step := range framework.OrderSteps(with.Steps) {
-		if machine.Erases(step) {
-			names = append(names, step.String())
-		}
-	}
-	return names
-}
-
 // ValidateConfig refuses steps that erase disks unless erase allows them.
 func (a *clean) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
 	var m cleanModel
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	if erasing := erasingSteps(m.order); len(erasing) > 0 && !m.Erase.IsUnknown() && !m.Erase.ValueBool() {
+	if erasing := machine.Erasing(framework.OrderSteps(m.Steps)); len(erasing) > 0 && !m.Erase.IsUnknown() && !m.Erase.ValueBool() {
 		resp.Diagnostics.AddAttributeError(path.Root("steps"), "Cleaning would erase disks",
 			"These steps erase disks, or replace volumes: "+strings.Join(erasing, ", ")+". If that is what you want, set erase = true.")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -42,7 +43,7 @@ func (a *service) ValidateConfig(ctx context.Context, req action.ValidateConfigR
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	if erasing := erasingSteps(m.order); len(erasing) > 0 {
+	if erasing := machine.Erasing(framework.OrderSteps(m.Steps)); len(erasing) > 0 {
 		resp.Diagnostics.AddAttributeError(path.Root("steps"), "Service would erase a deployed machine",
 			"These steps erase disks, or replace volumes: "+strings.Join(erasing, ", ")+".")
 	}

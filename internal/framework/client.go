@@ -21,7 +21,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
@@ -90,16 +89,9 @@ func (w *WithClient) HasOneView() bool {
 	return w.Pool != nil && w.Pool.OneView.Known()
 }
 
-// EndTemporary removes the temporary server profile that a node has got in OneView for an operation, if it has one. It does nothing if the
-// run was interrupted, or while the node may run something: the next run removes the profile.
+// EndTemporary removes the temporary server profile that a node has got in OneView for an operation; see Pool.EndTemporaryOf.
 func (w *WithClient) EndTemporary(ctx context.Context, node *ironic.Node, limit time.Duration) error {
-	if !w.HasOneView() || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
-		return nil //nolint:nilerr // what was interrupted has reported that
-	}
-	if err := w.Pool.EndTemporary(ctx, node.UUID, limit); err != nil {
-		return fmt.Errorf("remove the temporary server profile: %w", err)
-	}
-	return nil
+	return w.Pool.EndTemporaryOf(ctx, node, limit)
 }
 
 // Feature is an attribute that Ironic supports since an API version.

@@ -135,6 +135,16 @@ func (c *Site) ErasingSteps(ctx context.Context, order ironic.Order) (names []st
 	return names, nil
 }
 
+// Erasing returns the names of the steps that erase disks. Those of a runbook are not known before Ironic is asked.
+func Erasing(steps []ironic.CleanStep) (names []string) {
+	for _, step := range steps {
+		if Erases(step) {
+			names = append(names, step.String())
+		}
+	}
+	return names
+}
+
 // Erases reports whether a step erases disks or replaces volumes, as far as its name tells.
 func Erases(step ironic.CleanStep) bool {
 	if step.Interface == "raid" {

@@ -127,8 +127,7 @@ func IsTransient(err error) bool {
 	if fault.Is(err, kindUnanswered) {
 		return false
 	}
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		switch status.Status {
 		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError,
 			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -152,8 +151,7 @@ func isFromAppliance(err error) bool {
 
 // IsUncertain reports whether a request may have had an effect although it failed with err.
 func IsUncertain(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		refused := status.Status == http.StatusServiceUnavailable && !status.foreign // the appliance itself has answered 503
 		return (status.Status >= http.StatusInternalServerError && !refused) || status.Status == http.StatusRequestTimeout
 	}
@@ -162,8 +160,7 @@ func IsUncertain(err error) bool {
 
 // RetryAfter returns the time to wait that the appliance has asked for; zero: none.
 func RetryAfter(err error) time.Duration {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.RetryAfter
 	}
 	return 0
@@ -171,18 +168,15 @@ func RetryAfter(err error) time.Duration {
 
 // unreachable wraps the error of a request without an answer. It omits the URL, which the message contains already.
 func (c *Client) unreachable(err error) error {
-	var redirect *rest.RedirectError
-	if errors.As(err, &redirect) {
+	if redirect, ok := errors.AsType[*rest.RedirectError](err); ok {
 		redirect.Root, redirect.Setting = "/rest", c.cfg.called("endpoint")
 		return redirect
 	}
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
 	fact := fmt.Sprintf("OneView at %s: %v", c.base.Host, err)
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		fact += ". Set " + c.cfg.called("cacert_file") + " to the certificate of the authority that signed the appliance's"
 	}
 	return &fault.Error{Kind: kindConnection, Fact: fact, Err: err}

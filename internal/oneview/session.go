@@ -152,8 +152,7 @@ func (c *Client) newSession(ctx context.Context) (token string, err error) {
 		}
 		return got.into(&opened)
 	})
-	var refused *StatusError
-	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && !IsTransient(err) {
+	if refused, ok := errors.AsType[*StatusError](err); ok && refused.Status < http.StatusInternalServerError && !IsTransient(err) {
 		user := c.cfg.Username
 		if c.cfg.Domain != "" {
 			user += " of domain " + c.cfg.Domain
@@ -178,8 +177,7 @@ func (c *Client) logout(ctx context.Context) error {
 	token := c.session.token
 	c.session.token = ""
 	_, err := c.exchange(ctx, request{method: http.MethodDelete, path: "/rest/login-sessions"}, token, c.session.version)
-	var refused *StatusError
-	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
+	if refused, ok := errors.AsType[*StatusError](err); ok && refused.Status < http.StatusInternalServerError {
 		return nil // the session has ended already
 	}
 	return err

@@ -88,12 +88,10 @@ func ReadEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 
 // reason returns why pflag has refused a value, without the flag and the value.
 func reason(err error) error {
-	var refused *pflag.InvalidValueError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = errors.Unwrap(refused)
 	}
-	var number *strconv.NumError
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[*strconv.NumError](err); ok {
 		err = number.Err
 	}
 	return err

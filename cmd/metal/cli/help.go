@@ -96,8 +96,7 @@ func OneNode(cmd *cobra.Command, args []string) error {
 // explainFlag adds to the error of a wrong flag which help explains it.
 func explainFlag(cmd *cobra.Command, err error) error {
 	advice := cmd.CommandPath() + " --help lists the flags"
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && len(unknown.GetSpecifiedShortnames()) > 1 {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedShortnames()) > 1 {
 		advice = "flags begin with two dashes; " + advice
 	}
 	return fmt.Errorf("%w; %s", err, advice)

@@ -41,8 +41,7 @@ type problem struct {
 
 // problemOf explains the error of a connection. It drops the URL, which may have secrets.
 func problemOf(err error) *problem {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
 	for _, explain := range []func(error) *problem{nameProblem, certificateProblem, connectionProblem} {

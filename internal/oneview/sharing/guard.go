@@ -186,6 +186,18 @@ func (p *Pool) EndTemporary(ctx context.Context, nodeID string, limit time.Durat
 	return p.endTemporary(ctx, nodeID, limit, p.Temporarily)
 }
 
+// EndTemporaryOf is EndTemporary for a node on which an operation has ended; p may be nil or not configured. It does nothing if the run
+// was interrupted, or while the node may run something: the next run removes the profile.
+func (p *Pool) EndTemporaryOf(ctx context.Context, node *ironic.Node, limit time.Duration) error {
+	if p == nil || !p.OneView.Known() || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
+		return nil //nolint:nilerr // what was interrupted has reported that
+	}
+	if err := p.EndTemporary(ctx, node.UUID, limit); err != nil {
+		return fmt.Errorf("remove the temporary server profile: %w", err)
+	}
+	return nil
+}
+
 // Vacate is EndTemporary for a node that is about to be deleted. It also finds a temporary profile that is not in driver_info, because
 // a run was killed before it could write that. Without the node, no later run could find the profile.
 func (p *Pool) Vacate(ctx context.Context, nodeID string, limit time.Duration) error {

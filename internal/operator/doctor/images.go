@@ -106,8 +106,7 @@ func checkImages(s *sight) []Check {
 
 // because returns the cause of a failed request without its URL.
 func because(err error) error {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		return request.Err
 	}
 	return err

@@ -3,7 +3,6 @@ package operate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ func Inspect(pool *sharing.Pool) Operation {
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			err := m.InspectFor(ctx, returns(m.Node()), timeout)
-			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+			return errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout))
 		},
 	}
 }
@@ -103,30 +102,9 @@ func Provide(pool *sharing.Pool) Operation {
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			err := m.Reach(ctx, states.GoalAvailable, timeout)
-			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+			return errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout))
 		},
 	}
-}
-
-// endTemporary removes the temporary server profile that a machine has got for an operation, as the provider does.
-func endTemporary(ctx context.Context, pool *sharing.Pool, node *ironic.Node, timeout time.Duration) error {
-	if pool == nil || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
-		return nil //nolint:nilerr // what was interrupted has reported that
-	}
-	if err := pool.EndTemporary(ctx, node.UUID, timeout); err != nil {
-		return fmt.Errorf("remove the temporary server profile: %w", err)
-	}
-	return nil
-}
-
-// erasing returns the names of the steps of an order that erase disks. Those of a runbook are not known before Ironic is asked.
-func erasing(order ironic.Order) (names []string) {
-	for _, step := range order.Steps {
-		if machine.Erases(step) {
-			names = append(names, step.String())
-		}
-	}
-	return names
 }
 
 // Clean returns the operation that runs steps on manageable machines. erase: the steps may erase disks.
@@ -136,7 +114,7 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{Refused: machine.UsedReason(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) +
 				" on it, for which it restarts"}
-			steps := erasing(order)
+			steps := machine.Erasing(order.Steps)
 			switch {
 			case plan.Refused != "":
 			case busyWith(node) != "":
@@ -153,7 +131,7 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			err := m.Clean(ctx, order, erase, timeout)
-			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+			return errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout))
 		},
 	}
 }
@@ -165,7 +143,7 @@ func Service(order ironic.Order) Operation {
 		Feature: "servicing so",
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{Harm: Cuts, Does: "runs " + machine.StepNames(order) + " on it, for which its system restarts"}
-			switch steps := erasing(order); {
+			switch steps := machine.Erasing(order.Steps); {
 			case !states.Serviceable(ironic.State(node.ProvisionState)):
 				plan.Refused = "Ironic services only deployed machines. Clean a free one instead: metal clean"
 			case len(steps) > 0:

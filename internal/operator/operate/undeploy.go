@@ -136,7 +136,7 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 		again = "" // Ironic deletes it with the instance
 	}
 	lost, err := deploy.Undeploy(ctx, m, id, again, timeout)
-	if err = errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout)); err != nil {
+	if err = errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout)); err != nil {
 		return err
 	}
 	turns.Clear(ctx, m)

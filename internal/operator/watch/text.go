@@ -42,8 +42,7 @@ func about(d time.Duration) string {
 
 // Problem writes an error in one line, without the URL of a request that got no answer.
 func Problem(err error) string {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
 	return rest.OneLine(err.Error())
