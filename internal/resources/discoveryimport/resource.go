@@ -137,9 +137,7 @@ func (m *discoveryModel) decide(seen *found.Survey, state *discoveryModel, diags
 	rules := m.rules()
 	hosts := map[string]attr.Value{}
 	if state != nil && framework.IsSet(state.Hosts) {
-		for name, value := range state.Hosts.Elements() {
-			hosts[name] = value
-		}
+		maps.Copy(hosts, state.Hosts.Elements())
 	}
 	decided := rules.Decide(withFacts(seen.All(), hosts))
 	if decided.Err != nil {

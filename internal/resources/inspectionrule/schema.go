@@ -2,6 +2,7 @@ package inspectionrule
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -95,8 +96,6 @@ func operationAttributes(ops ops, what string, further map[string]schema.Attribu
 			MarkdownDescription: "JSON array of items; the arguments refer to each as `{item}`.",
 		},
 	}
-	for name, attribute := range further {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, further)
 	return attributes
 }

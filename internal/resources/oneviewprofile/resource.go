@@ -68,10 +68,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"[OneView](../guides/oneview.md).\n\nTake the `node_id` of the `metal_deployment` from this resource. Then Terraform creates " +
 			"the profile before the deployment, and removes it after the node is undeployed and cleaned.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "URI of the server profile.",
-				PlanModifiers: []planmodifier.String{stays},
-			},
+			"id": framework.IDAttribute("URI of the server profile."),
 			"node_id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "UUID or name of the node. A change to another node **replaces** the profile.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
