@@ -4,7 +4,6 @@ package ironic
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -91,40 +90,3 @@ func (c *Client) AllocationsForPlan(ctx context.Context) (map[string]*Allocation
 // HasWritten reports whether this run has changed a node, which means that it is an apply. During an apply, Terraform plans
 // resources again whose values were unknown before, and such a plan must not contradict the first one.
 func (c *Client) HasWritten() bool { return c.nodes.HasWritten() }
-
-// create creates an object with a UUID in a collection of the API. If the answer is lost, it checks whether the object exists before it
-// sends the request again.
-func create[T any](ctx context.Context, c *Client, in, id string, body any) (made *T, err error) {
-	err = c.Create(ctx, func(ctx context.Context) error {
-		made = new(T)
-		return c.Request(ctx, http.MethodPost, in, body, made)
-	}, func(ctx context.Context) error {
-		made = new(T)
-		return c.Request(ctx, http.MethodGet, in+"/"+id, nil, made)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
-}
-
-// remove deletes an object. It succeeds if the object does not exist.
-func (c *Client) remove(ctx context.Context, path string) error {
-	if err := c.Request(ctx, http.MethodDelete, path, nil, nil); !api.IsNotFound(err) {
-		return err
-	}
-	return nil
-}
-
-// byNode groups a list by the UUIDs of the nodes.
-func byNode[T any](all []T, node func(*T) string) map[string]*[]T {
-	grouped := map[string]*[]T{}
-	for i := range all {
-		id := node(&all[i])
-		if grouped[id] == nil {
-			grouped[id] = &[]T{}
-		}
-		*grouped[id] = append(*grouped[id], all[i])
-	}
-	return grouped
-}
