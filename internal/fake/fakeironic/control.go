@@ -324,3 +324,28 @@ func (s *Server) Events() int {
 // SampleInventory returns the data that the ramdisk of the nth machine posts. Hostname, serial number, MAC addresses and BMC
 // address are unique to the machine. The caller may change the result.
 func SampleInventory(n int) map[string]any { return machine.SampleInventory(n) }
+
+// Disk is a disk of a machine.
+type Disk = machine.Disk
+
+// SampleDisk returns the facts of a disk.
+func SampleDisk(name, serial string) map[string]any { return machine.SampleDisk(name, serial) }
+
+// DisksOn returns copies of the disks of the machine of a node; none if the node does not exist.
+func (s *Server) DisksOn(ref string) (disks []*Disk) {
+	defer s.lock()()
+	if n := s.conductor.Find(ref); n != nil {
+		for _, d := range s.conductor.DisksOf(n) {
+			disks = append(disks, d.Clone())
+		}
+	}
+	return disks
+}
+
+// disksOf returns the disks of a machine at first.
+func (s *Server) disksOf(n *conductor.Node) []*Disk {
+	if s.Disks == nil {
+		return nil
+	}
+	return s.Disks(public(n))
+}

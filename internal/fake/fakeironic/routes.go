@@ -129,7 +129,13 @@ func (s *Server) settings() conductor.Settings {
 		Skips:               s.Skips,
 		LLDP:                s.LLDP,
 		ParsesLLDP:          s.ParsesLLDP,
-		ImageFault:          s.ImageFault,
+		Disks:               s.disksOf,
+		Writes: func(n *conductor.Node, serial, what string) {
+			if s.Writes != nil {
+				s.Writes(public(n), serial, what)
+			}
+		},
+		ImageFault: s.ImageFault,
 		Fail: func(n *conductor.Node, verb string) string {
 			if s.Fail == nil {
 				return ""

@@ -101,6 +101,14 @@ type Server struct {
 	// ParsesLLDP is the inspection hook parse-lldp, which stores plugin_data.parsed_lldp.
 	ParsesLLDP bool
 
+	// Disks, if set, returns the disks of the machine of a node, as they are at first; without it, a machine has one disk. Disks must not
+	// call methods of the Server.
+	Disks func(node Node) []*Disk
+
+	// Writes, if set, is called for each disk that Ironic's agent or a RAID step changes: what says how. The agent heeds
+	// skip_block_devices of the node. Machines with the deploy interface fake have no agent. Writes must not call methods of the Server.
+	Writes func(node Node, serial, what string)
+
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then
 	// fails after its time-out, 10 minutes by default, and the machine stays on. So does a soft restart, but over Redfish it seems to
 	// succeed (reference/ironic.md#soft-restarts). It must not call methods of the Server.

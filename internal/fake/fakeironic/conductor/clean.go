@@ -118,6 +118,9 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State,
 	if noRamdisk {
 		o.phases = c.stay(Cleaning)
 	}
+	if steps == nil && !inert(how) {
+		o.phases[len(o.phases)-2].then = c.eraseDisks // once the ramdisk has booted
+	}
 	c.byRunbook(n, &o, steps, target)
 	o.showSteps(c.stepsOf(how, steps))
 	if n.Fields["automated_clean"] == false {

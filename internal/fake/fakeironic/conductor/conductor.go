@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/neutron"
 )
 
@@ -52,6 +53,8 @@ type Settings struct {
 	Skips               func(step string) bool
 	LLDP                func(mac string) []any
 	ParsesLLDP          bool
+	Disks               func(n *Node) []*machine.Disk
+	Writes              func(n *Node, serial, what string)
 	ImageFault          func(url string) string
 	CleaningSteps       func(n *Node) (steps []any, noRamdisk bool, err error) // of the runbook by which a node is cleaned; nil: none
 }

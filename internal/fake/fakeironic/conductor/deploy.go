@@ -74,7 +74,9 @@ func (c *Conductor) deployment(n *Node) operation {
 			n.Machine.Empty(boot)
 			c.restart(n) // into Ironic's ramdisk
 		}
+		o.defect = c.rootFault(n)
 		o.done = func(n *Node) {
+			c.writeImage(n)
 			if n.byAgent() { // the agent restarts the machine into the image
 				n.Machine.BootFrom(machine.DeviceDisk, true)
 				n.Machine.Start()

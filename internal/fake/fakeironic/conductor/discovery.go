@@ -160,6 +160,11 @@ func (c *Conductor) Discover(n *Node) {
 		cards = append(cards, machine.NetworkCard(len(cards)+1, p.Address, nil))
 	}
 	inventory := machine.NewInventory(n.Str("name"), fmt.Sprintf("SN%06d", n.Order), fmt.Sprintf("192.0.2.%d", n.Order%250+1), boot, cards)
+	disks := []any{}
+	for _, d := range c.DisksOf(n) {
+		disks = append(disks, api.Clone(d.Facts))
+	}
+	inventory["disks"] = disks
 	raw := machine.Announcements(cards)
 	if c.LLDP != nil {
 		raw = machine.Heard(cards, c.LLDP)

@@ -144,15 +144,15 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 		if defect != "" {
 			return run, defect, executing
 		}
-		if effect := n.effect(kind, name, api.Object(api.Clone(step["args"]))); effect != nil {
+		if effect := c.effect(kind, name, api.Object(api.Clone(step["args"]))); effect != nil {
 			effects = append(effects, effect)
 		}
 	}
 	return run, "", false
 }
 
-// effect returns what a step does to the machine; nil if nothing.
-func (n *Node) effect(kind, name string, args map[string]any) func(n *Node) {
+// effect returns what a step does to a machine; nil if nothing.
+func (c *Conductor) effect(kind, name string, args map[string]any) func(n *Node) {
 	list, _ := args["settings"].([]any)
 	switch kind + "." + name {
 	case "bios.apply_configuration":
@@ -160,13 +160,19 @@ func (n *Node) effect(kind, name string, args map[string]any) func(n *Node) {
 	case "bios.factory_reset":
 		return func(n *Node) { n.Machine.BIOS = nil }
 	case "raid.delete_configuration":
-		return func(n *Node) { n.Put("raid_config", map[string]any{"logical_disks": []any{}}) }
-	case "raid.create_configuration":
-		return func(n *Node) { n.createVolumes() }
-	case "firmware.update":
-		if n.real("firmware") {
-			return func(n *Node) { n.updateFirmware(list) }
+		return func(n *Node) {
+			n.Put("raid_config", map[string]any{"logical_disks": []any{}})
+			c.changeVolumes(n, name)
 		}
+	case "raid.create_configuration":
+		return func(n *Node) {
+			n.createVolumes()
+			c.changeVolumes(n, name)
+		}
+	case "deploy.erase_devices", "deploy.erase_devices_metadata", "deploy.erase_devices_express":
+		return c.eraseDisks
+	case "firmware.update":
+		return func(n *Node) { n.updateFirmware(list) }
 	}
 	return nil
 }
@@ -217,6 +223,9 @@ func (n *Node) createVolumes() {
 
 // updateFirmware gives components the versions of their images.
 func (n *Node) updateFirmware(list []any) {
+	if !n.real("firmware") {
+		return
+	}
 	for _, item := range list {
 		update := api.Object(item)
 		if part := n.Components()[api.Text(update["component"])]; part != nil {

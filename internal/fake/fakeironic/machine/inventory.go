@@ -135,12 +135,8 @@ func NewInventory(hostname, serial, bmcAddress, bootMAC string, cards []any) map
 			"model_name": "Example CPU @ 2.10GHz", "count": 32.0, "architecture": "x86_64", "frequency": "2100",
 			"flags": []any{},
 		},
-		"memory": map[string]any{"total": 134217728000.0, "physical_mb": 131072.0},
-		"disks": []any{map[string]any{
-			"name": "/dev/sda", "model": "Example SSD", "size": 960197124096.0, "rotational": false, "wwn": nil, "serial": "DISK-" + serial,
-			"vendor": "EXAMPLE", "wwn_with_extension": nil, "wwn_vendor_extension": nil, "hctl": "0:0:0:0",
-			"by_path": "/dev/disk/by-path/pci-0000:3b:00.0-scsi-0:0:0:0",
-		}},
+		"memory":     map[string]any{"total": 134217728000.0, "physical_mb": 131072.0},
+		"disks":      []any{SampleDisk("/dev/sda", "DISK-"+serial)},
 		"interfaces": cards,
 		"boot":       map[string]any{"current_boot_mode": "uefi", "pxe_interface": api.OrNull(bootMAC)},
 	}

@@ -14,6 +14,8 @@ type Machine struct {
 
 	Agent bool // Ironic's agent runs on it and reports
 
+	Disks []*Disk // nil until a step or a test needs them
+
 	Console *Console // nil: Ironic has started none
 
 	BIOS     map[string]BIOSSetting // nil until a step or a test sets them
