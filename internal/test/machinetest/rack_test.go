@@ -139,7 +139,10 @@ func startRack(t *testing.T, n *network) *rack {
 }
 
 // machine returns the nth machine, which is off.
-func (r *rack) machine(n int) *computer {
+func (r *rack) machine(n int) *computer { return r.machineWith(n, diskBytes) }
+
+// machineWith returns the nth machine, which is off, with disks of these sizes: the first for images, the second, if any, for data.
+func (r *rack) machineWith(n int, disks ...int64) *computer {
 	r.t.Helper()
 	at := <-r.free
 	r.t.Cleanup(func() { r.free <- at })
@@ -150,9 +153,13 @@ func (r *rack) machine(n int) *computer {
 	c := &computer{rack: r, mac: r.MAC(n), place: at}
 	serial := r.Name(fmt.Sprintf("sn%d", n))
 	var err error
-	c.Machine, err = qemu.New(qemu.Config{
-		Dir: dir, MAC: c.mac, Serial: serial, Tap: at.tap, CPUs: 1, DiskBytes: diskBytes, Emulate: os.Getenv(accelerator) != "kvm",
-	})
+	config := qemu.Config{
+		Dir: dir, MAC: c.mac, Serial: serial, Tap: at.tap, CPUs: 1, DiskBytes: disks[0], Emulate: os.Getenv(accelerator) != "kvm",
+	}
+	if len(disks) > 1 {
+		config.DataBytes = disks[1]
+	}
+	c.Machine, err = qemu.New(config)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -160,7 +167,7 @@ func (r *rack) machine(n int) *computer {
 		if err := c.Stop(); err != nil {
 			r.t.Error(err)
 		}
-		for _, large := range []string{"disk", "medium-*"} { // the logs stay
+		for _, large := range []string{"disk", "data", "medium-*"} { // the logs stay
 			files, _ := filepath.Glob(filepath.Join(dir, large)) // the pattern is good
 			for _, file := range files {
 				if err := os.Remove(file); err != nil {
@@ -170,7 +177,7 @@ func (r *rack) machine(n int) *computer {
 		}
 	})
 	c.Controller = bmc.StartAt(r.t, r.Site, net.JoinHostPort(r.address, "0"), fmt.Sprintf("machine-%d", n), fakebmc.Config{
-		Machine: c.Machine, Serial: serial, MACs: []string{c.mac}, CPUs: 1, MemoryGiB: 2, Drives: []int64{diskBytes},
+		Machine: c.Machine, Serial: serial, MACs: []string{c.mac}, CPUs: 1, MemoryGiB: 2, Drives: disks,
 	})
 	return c
 }

@@ -26,7 +26,7 @@ const (
 
 // Config describes a machine. All but Dir may be empty.
 type Config struct {
-	Dir    string // for its disk, its firmware's variables, its medium, and console.log; it must exist
+	Dir    string // for its disks, its firmware's variables, its medium, and console.log; it must exist
 	MAC    string
 	Serial string
 	// the TAP interface to which the network card is connected; "" means QEMU's user network, which nothing reaches from outside
@@ -34,6 +34,7 @@ type Config struct {
 	MemoryMiB int   // 0 means 2048
 	CPUs      int   // 0 means 2
 	DiskBytes int64 // 0 means 2 GiB
+	DataBytes int64 // of a second disk; 0 means none
 	Emulate   bool  // emulate the processor, even if KVM is there
 }
 
@@ -58,7 +59,7 @@ type power struct {
 	ended   chan struct{} // closed at power off
 }
 
-// New returns a machine that is off, with an empty disk.
+// New returns a machine that is off, with empty disks.
 func New(config Config) (*Machine, error) {
 	if config.MemoryMiB == 0 {
 		config.MemoryMiB = 2048
@@ -76,16 +77,36 @@ func New(config Config) (*Machine, error) {
 	if err := copyFile(variables, m.file("variables")); err != nil {
 		return nil, fmt.Errorf("the firmware of Debian's package ovmf: %w", err)
 	}
-	disk, err := os.Create(m.Disk())
+	if err := newDisk(m.Disk(), config.DiskBytes); err != nil || config.DataBytes == 0 {
+		return m, err
+	}
+	return m, newDisk(m.Data(), config.DataBytes)
+}
+
+// newDisk makes the file of an empty disk.
+func newDisk(name string, size int64) error {
+	disk, err := os.Create(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer disk.Close()
-	return m, disk.Truncate(config.DiskBytes)
+	return disk.Truncate(size)
 }
 
 // Disk returns the name of the file with the content of the disk.
 func (m *Machine) Disk() string { return m.file("disk") }
+
+// Data returns the name of the file with the content of the second disk.
+func (m *Machine) Data() string { return m.file("data") }
+
+// dataWWN is the world wide name of the second disk.
+const dataWWN uint64 = 0x5000c50015ea71ac
+
+// DataWWN returns the world wide name of the second disk, as udev writes it.
+func (*Machine) DataWWN() string { return fmt.Sprintf("0x%x", dataWWN) }
+
+// DataSerial returns the serial number of the second disk.
+func (m *Machine) DataSerial() string { return m.config.Serial + "-data" }
 
 // Console returns the name of the file with everything that the machine wrote to its serial console.
 func (m *Machine) Console() string { return m.file("console.log") }
@@ -373,6 +394,10 @@ func (m *Machine) arguments(boot fakebmc.Boot) []string {
 		"-drive", cd, "-device", "scsi-cd,drive=cdrom,id="+cdDevice+index("cd"),
 		"-netdev", network, "-device", card+index("network"),
 	)
+	if c.DataBytes > 0 {
+		args = append(args, "-drive", "if=none,id=data,format=raw,cache=unsafe,discard=unmap,file="+m.Data(),
+			"-device", fmt.Sprintf("scsi-hd,drive=data,serial=%s,wwn=%d", m.DataSerial(), dataWWN))
+	}
 	if boot.Mode == modeUEFI {
 		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+firmware, "-drive", "if=pflash,format=raw,file="+
 			m.file("variables"))
