@@ -44,6 +44,11 @@ type RAID struct {
 	DeleteExisting bool                 `json:"-"` // delete all other volumes first
 }
 
+// isSoftware reports whether Ironic's ramdisk makes the volumes.
+func (r *RAID) isSoftware() bool {
+	return slices.ContainsFunc(r.Volumes, func(v ironic.LogicalDisk) bool { return v.Controller == softwareRAID })
+}
+
 // Firmware is the image of a firmware component.
 type Firmware struct {
 	URL     string `json:"url"`
@@ -183,7 +188,7 @@ func (h Hardware) Steps(seen HardwareSeen) []ironic.CleanStep {
 	if h.RAID != nil {
 		if h.RAID.DeleteExisting {
 			steps = append(steps, ironic.CleanStep{Interface: "raid", Step: "delete_configuration"})
-			if slices.ContainsFunc(h.RAID.Volumes, func(v ironic.LogicalDisk) bool { return v.Controller == softwareRAID }) {
+			if h.RAID.isSoftware() {
 				steps = append(steps, ironic.CleanStep{Interface: "deploy", Step: "erase_devices_metadata"})
 			}
 		}

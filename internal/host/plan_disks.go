@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
@@ -29,30 +28,51 @@ func (p *plan) decideDisks() {
 		return
 	}
 	changes := len(lost) > 0 || more
-	if len(p.Skips.V)+len(lost) == 0 || !changes && !cleans {
+	p.refuseKeptRAID()
+	opens := p.Skips.Unknown && (cleans || len(p.seen.Skips) > 0)
+	if !opens && (len(p.Skips.V)+len(lost) == 0 || !changes && !cleans) {
 		return
 	}
 	if p.refuseKeptVolume(); p.seen.Disks == nil && !p.seen.New {
 		p.ask(AskDisks)
 	}
-	now := disks.SplitBy(p.Skips.V, p.seen.Disks)
-	if p.refuseKeptRoot(now); decide.Refused(p.Notices) {
+	if p.refuseKeptRoot(); decide.Refused(p.Notices) {
 		return
 	}
 	p.warnGivenUp(lost, cleans)
+	if partly := disks.WithoutPartitions(p.Skips.V); len(partly) > 0 {
+		p.warn(skipAt, "Partitions are not kept", fmt.Sprintf("Host %s keeps %s. Ironic's agent compares partitions on their own, and they "+
+			"have only the wwn and serial of their disk: cleanings erase the file systems in partitions of these disks. Name disks with "+
+			"partitions by wwn.", p.Label, disks.Names(partly)))
+	}
+	p.warnOpenDisks(cleans)
 	if cleans && len(p.Skips.V) > 0 {
-		text := fmt.Sprintf("Host %s keeps what skip_block_devices names: %s.", p.Label, disks.Names(p.Skips.V))
+		p.warn(skipAt, "Cleaning keeps some disks", fmt.Sprintf("Host %s keeps what skip_block_devices names: %s.%s", p.Label,
+			disks.Names(p.Skips.V), disks.Tell(p.Skips.V, p.seen.Disks)))
+	}
+	if useless := disks.TellUseless("Host "+p.Label, p.Skips.V, p.seen.Disks); useless != "" {
+		p.warn(skipAt, "No disk to keep", useless)
+	}
+}
+
+// warnOpenDisks warns that entries of skip_block_devices are known only after the apply, so that the plan cannot name their disks.
+func (p *plan) warnOpenDisks(cleans bool) {
+	if !p.Skips.Unknown {
+		return
+	}
+	text := fmt.Sprintf("Entries of skip_block_devices of host %s are known only after the apply, so this plan cannot say which disks they "+
+		"keep.", p.Label)
+	if open := disks.Lacking(p.seen.Skips, p.Skips.V); len(open) > 0 {
+		text += fmt.Sprintf(" If none of them is %s, cleanings wipe its disks", disks.Names(open))
 		if p.seen.Disks != nil {
-			text += fmt.Sprintf(" Of its last inspection these are %s. The cleaning may erase the others: %s.", disks.Labels(now.Kept),
-				disks.Labels(now.Others))
+			text += ": " + disks.Labels(disks.SplitBy(open, p.seen.Disks).Kept)
 		}
-		p.warn(skipAt, "Cleaning keeps some disks", text)
+		text += "."
 	}
-	if p.seen.Disks != nil && len(now.Useless) > 0 {
-		p.warn(skipAt, "No disk to keep", fmt.Sprintf("Host %s had no disk with %s in its last inspection, so this keeps nothing. It had "+
-			"%s. Correct skip_block_devices, or inspect the machine again.", p.Label, disks.Names(now.Useless),
-			disks.Labels(p.seen.Disks)))
+	if cleans {
+		text += " This plan cleans the machine: to see what that erases, first apply what the entries depend on (-target)."
 	}
+	p.warn(skipAt, "Disks to keep are not known yet", text)
 }
 
 // lateDisksSummary is the title of a refusal to undeploy a machine before its disks are kept.
@@ -91,15 +111,21 @@ func (p *plan) refuseKeptVolume() {
 	}
 }
 
-// refuseKeptRoot refuses to keep the disk that root_device selects: the agent chooses among the others.
-func (p *plan) refuseKeptRoot(now disks.Split) {
-	root := disks.Hint(p.RootDevice.V)
-	if len(root) == 0 {
+// refuseKeptRAID refuses to make software RAID volumes of all disks, those that are kept, too (reference/ironic.md#hints-of-disks).
+func (p *plan) refuseKeptRAID() {
+	spans := func(v ironic.LogicalDisk) bool { return v.Controller == softwareRAID && len(v.PhysicalDisks) == 0 }
+	if raid := p.Hardware.RAID; !slices.Contains(p.Open, PartRAID) || raid == nil || !slices.ContainsFunc(raid.Volumes, spans) ||
+		!slices.ContainsFunc(p.Skips.V, disks.OfDisks) {
 		return
 	}
-	fits := func(d ironic.Disk) bool { is, _ := root.Fits(d); return is }
-	same := slices.ContainsFunc(p.Skips.V, func(h disks.Hint) bool { return maps.Equal(h, root) })
-	if same || slices.ContainsFunc(now.Kept, fits) && !slices.ContainsFunc(now.Others, fits) {
+	p.refuse(decide.At(string(PartRAID)), "RAID would use kept disks", fmt.Sprintf("Ironic's agent makes the software volumes of host %s of "+
+		"all disks, those that skip_block_devices keeps, too. Remove raid, or those entries. Volumes that exist are kept by their "+
+		"volume_name.", p.Label))
+}
+
+// refuseKeptRoot refuses to keep the disk that root_device selects.
+func (p *plan) refuseKeptRoot() {
+	if root := disks.Hint(p.RootDevice.V); disks.KeepsRoot(root, p.Skips.V, p.seen.Disks) {
 		p.refuseRoot("the disk of root_device (" + root.String() + ")")
 	}
 }

@@ -124,10 +124,21 @@ func (p *plan) checkSettings() {
 	}
 }
 
+// keptVolumes says which volumes skip_block_devices keeps; "" if it keeps nothing.
+func (p *plan) keptVolumes() string {
+	switch {
+	case len(p.Skips.V) == 0:
+		return ""
+	case p.Hardware.RAID.isSoftware():
+		return " Of skip_block_devices, only entries with volume_name keep volumes."
+	}
+	return " The BMC does not heed skip_block_devices: it keeps none of them."
+}
+
 func (p *plan) warnVolumes() {
 	p.warn(decide.At("raid", "delete_existing"), "All RAID volumes are deleted",
 		fmt.Sprintf("Ironic deletes every RAID volume of host %s before it creates the configured ones. All data on the disks of these "+
-			"volumes is lost.", p.Label))
+			"volumes is lost.%s", p.Label, p.keptVolumes()))
 }
 
 // thenReturns says how a host comes back to the pool.

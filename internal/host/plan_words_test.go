@@ -76,6 +76,8 @@ func hardwareOf(text string) (h host.Hardware) {
 			h.BIOS = map[string]string{"Boot": "Uefi"}
 		case "raid", "raid!":
 			h.RAID = &host.RAID{DeleteExisting: part == "raid!", Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX"}}}
+		case "soft":
+			h.RAID = &host.RAID{DeleteExisting: true, Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX", Controller: "software"}}}
 		case "firmware":
 			h.Firmware = map[string]host.Firmware{"bios": {URL: "http://f/1", Version: "1"}}
 		}
@@ -83,11 +85,11 @@ func hardwareOf(text string) (h host.Hardware) {
 	return h
 }
 
-// hintsOf reads hints: "serial:A,volume_name:osd".
+// hintsOf reads hints: "serial:A,volume_name:osd". A "_" is a blank in the value.
 func hintsOf(text string) (hints []disks.Hint) {
 	for hint := range strings.SplitSeq(text, ",") {
 		if key, value, is := strings.Cut(hint, ":"); is {
-			hints = append(hints, disks.Hint{key: value})
+			hints = append(hints, disks.Hint{key: strings.ReplaceAll(value, "_", " ")})
 		}
 	}
 	return hints

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,22 +51,30 @@ func HintsOf(properties map[string]any) (hints []Hint) {
 	list, _ := properties[KeySkip].([]any)
 	for _, element := range list {
 		values, _ := element.(map[string]any)
-		hint := Hint{}
-		for key, value := range values {
-			hint[key], _ = ironic.Scalar(value)
-		}
-		if len(hint) > 0 {
+		if hint := HintOf(values); len(hint) > 0 {
 			hints = append(hints, hint)
 		}
 	}
 	return hints
 }
 
-// Fits reports whether a disk fits a hint, and whether that is known: the inventory lacks some values, and operators are left to the agent.
+// HintOf returns the hint that Ironic has as JSON.
+func HintOf(values map[string]any) Hint {
+	hint := Hint{}
+	for key, value := range values {
+		hint[key], _ = ironic.Scalar(value)
+	}
+	return hint
+}
+
+// operator is how a value begins that is not compared as it stands.
+var operator = regexp.MustCompile(`^\s*(s?[<>=!]|<(or|in|all-in|range-in)>)`)
+
+// Fits reports whether a disk fits a hint, and whether that is known: the inventory lacks some values, and most operators are left to the
+// agent (reference/ironic.md#hints-of-disks).
 func (h Hint) Fits(d ironic.Disk) (fits, known bool) {
 	has := map[string]string{
 		"name": d.Name, "serial": d.Serial, "wwn": d.WWN, "model": d.Model, "vendor": d.Vendor, "by_path": d.ByPath,
-		"size": strconv.FormatInt(d.Size>>30, 10),
 	}
 	if d.Rotational != nil {
 		has["rotational"] = strconv.FormatBool(*d.Rotational)
@@ -73,12 +82,74 @@ func (h Hint) Fits(d ironic.Disk) (fits, known bool) {
 	fits = len(h) > 0
 	for key, text := range h {
 		is, comparable := has[key]
-		if !comparable || strings.ContainsAny(text, "<>= ") && !strings.EqualFold(is, text) {
+		same := strings.EqualFold(is, strings.TrimSpace(text))
+		if key == keySize {
+			same, comparable = sizeFits(d.Size, text)
+		} else if operator.MatchString(text) {
+			comparable = false
+		}
+		if !comparable {
 			return false, false
 		}
-		fits = fits && strings.EqualFold(is, text)
+		fits = fits && same
 	}
 	return fits, len(h) > 0
+}
+
+const keySize = "size"
+
+// partitionKeys are the keys of hints by which the agent recognises partitions, too: a partition has the numbers of its disk, and else
+// nothing of it. The agent erases file systems in partitions of a disk that it keeps by anything else (reference/ironic.md#hints-of-disks).
+var partitionKeys = []string{"rotational", "serial", "wwn", "wwn_vendor_extension", "wwn_with_extension"}
+
+// WithoutPartitions returns the hints that keep disks, but not the file systems in their partitions.
+func WithoutPartitions(hints []Hint) []Hint {
+	return slices.DeleteFunc(slices.Clone(hints), func(h Hint) bool {
+		for key := range h {
+			if key != KeyVolume && !slices.Contains(partitionKeys, key) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// OfDisks reports whether a hint is one of disks, and does not name a RAID volume.
+func OfDisks(h Hint) bool { return h[KeyVolume] == "" }
+
+// sizeFits compares a size in bytes with a hint in GiB, to the byte as the agent does: 894 fits no disk of 894.25 GiB, and >= 894 does.
+func sizeFits(size int64, hint string) (fits, known bool) {
+	how := strings.TrimRight(hint, "0123456789")
+	gib, err := strconv.ParseInt(hint[len(how):], 10, 64)
+	order := cmp.Compare(size, gib<<30)
+	switch strings.TrimSpace(how) {
+	case "", "==":
+		fits = order == 0
+	case ">=", "=":
+		fits = order >= 0
+	case ">":
+		fits = order > 0
+	case "<=":
+		fits = order <= 0
+	case "<":
+		fits = order < 0
+	case "!=":
+		fits = order != 0
+	default:
+		return false, false
+	}
+	return fits && err == nil, err == nil
+}
+
+// KeepsRoot reports whether hints keep the disk that root_device selects: the agent chooses among the others.
+func KeepsRoot(root Hint, hints []Hint, all []ironic.Disk) bool {
+	if len(root) == 0 {
+		return false
+	}
+	fits := func(d ironic.Disk) bool { is, _ := root.Fits(d); return is }
+	now := SplitBy(hints, all)
+	return slices.ContainsFunc(hints, func(h Hint) bool { return maps.Equal(h, root) }) ||
+		slices.ContainsFunc(now.Kept, fits) && !slices.ContainsFunc(now.Others, fits)
 }
 
 // Split is what hints make of the disks of an inventory.
@@ -120,15 +191,48 @@ func Lacking(from, in []Hint) []Hint {
 	})
 }
 
+// Tell says which disks of an inventory hints keep, and which they do not; "" if there is no inventory.
+func Tell(hints []Hint, all []ironic.Disk) string {
+	if all == nil {
+		return ""
+	}
+	s := SplitBy(hints, all)
+	text := fmt.Sprintf(" In the last inspection these were %s. Not kept: %s.", Labels(s.Kept), Labels(s.Others))
+	if s.Open && len(s.Others) > 0 {
+		text += " Of these, operators and volumes may keep some."
+	}
+	return text
+}
+
+// TellUseless says which hints keep nothing; "" if there is none, or no inventory.
+func TellUseless(who string, hints []Hint, all []ironic.Disk) string {
+	useless := SplitBy(hints, all).Useless
+	if all == nil || len(useless) == 0 {
+		return ""
+	}
+	advice := "Correct skip_block_devices, or inspect the machine again."
+	if slices.ContainsFunc(useless, func(h Hint) bool { return h[keySize] != "" }) {
+		advice = "A size must be exact: to keep larger disks, too, write >= before it."
+	}
+	return fmt.Sprintf("%s had no disk with %s in its last inspection, so this keeps nothing. It had %s. %s", who, Names(useless),
+		Labels(all), advice)
+}
+
+// fewDisks are how many disks a message names.
+const fewDisks = 8
+
 // Labels names disks in messages.
 func Labels(all []ironic.Disk) string {
 	var names []string
-	for _, d := range all {
+	for _, d := range all[:min(len(all), fewDisks)] {
 		name := d.Name
 		if id := cmp.Or(d.Serial, d.WWN); id != "" {
 			name += " (" + id + ")"
 		}
 		names = append(names, name)
+	}
+	if more := len(all) - fewDisks; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")
 }

@@ -1,6 +1,7 @@
 package disks_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -26,8 +27,12 @@ func TestSplitBy(t *testing.T) {
 		},
 		"a number":    {[]any{map[string]any{"size": 4000.0}}, "/dev/sdb (B)", "", false, 1, 1},
 		"rotational":  {[]any{map[string]any{"rotational": true}}, "/dev/sdb (B)", "", false, 1, 1},
-		"a blank":     {[]any{map[string]any{"model": "SSD 1"}}, "/dev/sda (A)", "", true, 1, 1},
-		"an operator": {[]any{map[string]any{"size": ">= 100"}}, "none", "", true, 2, 1},
+		"a blank":     {[]any{map[string]any{"model": "SSD 1"}}, "/dev/sda (A)", "", false, 1, 1},
+		"at least":    {[]any{map[string]any{"size": ">= 101"}}, "/dev/sdb (B)", "", false, 1, 1},
+		"not exactly": {[]any{map[string]any{"size": "99"}}, "none", `size = "99"`, false, 2, 1},
+		"a range":     {[]any{map[string]any{"size": "<range-in> [ 1 200 ]"}}, "none", "", true, 2, 1},
+		"a part":      {[]any{map[string]any{"model": "<in> SSD"}}, "none", "", true, 2, 1},
+		"an operator": {[]any{map[string]any{"serial": "s!= A"}}, "none", "", true, 2, 1},
 		"a volume":    {[]any{map[string]any{"volume_name": "osd"}}, "none", "", true, 2, 1},
 		"a text":      {`[{"serial":"A"}]`, "none", "", false, 2, 0},
 		"several, one bad": {
@@ -42,5 +47,27 @@ func TestSplitBy(t *testing.T) {
 			len(s.Others) != row.others {
 			t.Errorf("%s: %d hints, %+v", name, len(hints), s)
 		}
+	}
+}
+
+// Ironic's agent compares sizes to the byte: 894 GiB is none of a disk of 894.25 GiB.
+func TestHint_sizesAreExact(t *testing.T) {
+	t.Parallel()
+	const size = 960197124096 // 894.25 GiB
+	for hint, want := range map[string]bool{
+		"894": false, "== 894": false, "895": false, ">= 894": true, "> 894": true, "= 894": true, ">=895": false, "<= 894": false,
+		"<895": true, "!= 894": true,
+	} {
+		if fits, known := (disks.Hint{"size": hint}).Fits(ironic.Disk{Size: size}); fits != want || !known {
+			t.Errorf("%q fits: %t, known: %t", hint, fits, known)
+		}
+	}
+}
+
+// A message names some disks of many.
+func TestLabels_areFew(t *testing.T) {
+	t.Parallel()
+	if got := disks.Labels(make([]ironic.Disk, 60)); !strings.HasSuffix(got, ", 52 more") {
+		t.Errorf("got %q", got)
 	}
 }

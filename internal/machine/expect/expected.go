@@ -7,8 +7,10 @@ import (
 	"context"
 	"sync"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -20,11 +22,12 @@ type ExpectedHost struct {
 	Deploy, Rescue  string // its deploy and rescue interfaces
 	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
-	BootPort        bool // it may get a port from which it can boot
-	Disturbs        bool // its apply restarts, cleans or configures the machine
-	KeepsDisks      bool // it keeps disks that the node does not keep yet
-	Freed           bool // its machine was replaced, so what the node says runs on it ends
-	Ports           bool // its ports or port groups change, or an inspection may change them
+	BootPort        bool                       // it may get a port from which it can boot
+	Disturbs        bool                       // its apply restarts, cleans or configures the machine
+	KeepsDisks      bool                       // it keeps disks that the node does not keep yet
+	Disks           decide.Value[[]disks.Hint] // skip_block_devices
+	Freed           bool                       // its machine was replaced, so what the node says runs on it ends
+	Ports           bool                       // its ports or port groups change, or an inspection may change them
 }
 
 // Expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
@@ -173,6 +176,14 @@ func Freed(site *machine.Site, node *ironic.Node) bool {
 func KeepsDisks(site *machine.Site, node *ironic.Node) bool {
 	host, planned := ExpectedOf(site).find(node)
 	return planned && host.KeepsDisks
+}
+
+// KeptDisks returns the hints of the disks that a node keeps when this plan is applied, if Terraform has planned its host before.
+func KeptDisks(site *machine.Site, node *ironic.Node) []disks.Hint {
+	if host, planned := ExpectedOf(site).find(node); planned && host.Disks.Set {
+		return host.Disks.V
+	}
+	return disks.HintsOf(node.Properties)
 }
 
 // PortsChange reports whether this plan changes the ports of a node, if Terraform has planned its host before.

@@ -98,6 +98,7 @@ func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Pl
 		decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 	expected.Disturbs = slices.ContainsFunc(decided.Steps, func(s hosts.Step) bool { return s.Cost > decide.Free })
 	expected.Freed, expected.KeepsDisks = decided.Forecast.Freed, state != nil && plan.keepsMore(ctx, state)
+	expected.Disks = hintsOf(ctx, plan.SkipBlockDevices)
 	expect.ExpectHost(h.Site, expected)
 }
 
