@@ -29,6 +29,7 @@ type Look struct {
 	Plan Plan
 
 	notices []decide.Notice
+	kept    Disks // those of a machine that is cleaned
 }
 
 func (l *Look) warn(at decide.Path, summary, detail string) {
@@ -201,7 +202,7 @@ func (l *Look) occupied(ctx context.Context) {
 	if by := LostDeployment(l.Site, node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
 		l.Site.Run.Announce(notes.MarkReservation, node.UUID)
 		l.notices = append(l.notices, machine.TakenOver(by, "this deployment on node "+label,
-			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+"."))
+			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+l.lossOf(ctx, node)+"."))
 		return
 	}
 	if node.Protected {
@@ -213,7 +214,11 @@ func (l *Look) occupied(ctx context.Context) {
 			fmt.Sprintf("Node %s is in state %q, and this state has no deployment of it. The provider deploys no node on which something "+
 				"else runs, so the apply fails. To manage what runs, import it; otherwise name another node. With -refresh=false, the "+
 				"plan may be replacing a tainted deployment instead: then the node is %s.",
-				label, node.ProvisionState, lossOf(node)))
+				label, node.ProvisionState, l.lossOf(ctx, node)))
+		return
+	}
+	if expect.Undeploy(l.Site, node.UUID); expect.KeepsDisks(l.Site, node) {
+		l.notices = append(l.notices, disksTooLate(label))
 		return
 	}
 	l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q, and the state has that deployment. If it is "+
@@ -221,7 +226,7 @@ func (l *Look) occupied(ctx context.Context) {
 		"or leave out -replace. With on_destroy = \"forget\" in the state, the machine would keep running, and could not be deployed "+
 		"again. If the plan does not replace that deployment, the apply fails for this one: give one of them another node_id, and do not "+
 		"import the node a second time. This command names the resource in the state: terraform state list -id=%s.", label,
-		node.ProvisionState, lossOf(node), node.UUID))
+		node.ProvisionState, l.lossOf(ctx, node), node.UUID))
 }
 
 // refuseSuccessor refuses a deployment on a node that has left the state in this run and that is used by somebody else now, unless a
@@ -372,14 +377,11 @@ const (
 )
 
 // lossOf describes how undeploying a node affects its data.
-func lossOf(node *ironic.Node) string {
+func (l *Look) lossOf(ctx context.Context, node *ironic.Node) string {
 	if StaysUncleaned(node) {
 		return "undeployed, and not cleaned (automated_clean is false): it stops, and its disks keep their data"
 	}
-	if kept := disks.HintsOf(node.Properties); len(kept) > 0 {
-		return cleanedLoss + ", except on those that skip_block_devices keeps: " + disks.Names(kept)
-	}
-	return cleanedLoss
+	return cleanedLoss + l.exceptKept(ctx, node)
 }
 
 // End warns how destroying or replacing a deployment affects its machine.
@@ -396,6 +398,9 @@ func (l *Look) End(ctx context.Context) {
 			"running and stays reserved.", label))
 	default:
 		l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
+		if useless := disks.TellUseless("Node "+label, l.kept.Hints, l.kept.All); useless != "" {
+			l.warn(nil, uselessSummary, useless)
+		}
 		l.runbook(ctx)
 	}
 }
@@ -446,12 +451,12 @@ func (l *Look) loss(ctx context.Context) (label, loss string, ends bool) {
 	case LossReason(node, l.Seen.Instance, was.Allocation.V) != "":
 		return "", "", false // another user has it now: Delete does not touch it
 	case NeedsCleaning(node, l.Seen.Instance) && !was.forgets():
-		return ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost",
-			true
+		return ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost" +
+			l.exceptKept(ctx, node), true
 	case was.Adopt && !states.IsOccupied(node) && (was.EndsAdoption() || !states.IsInProgress(node)):
 		return "", "", false // its adoption has not succeeded: it goes back to manageable
 	case states.Settled(states.GoalUndeployed, ironic.State(node.ProvisionState)):
 		return "", "", false // the node is not deployed
 	}
-	return ironic.NodeLabel(node), lossOf(node), true
+	return ironic.NodeLabel(node), l.lossOf(ctx, node), true
 }

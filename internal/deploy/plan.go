@@ -125,6 +125,7 @@ func (d *decision) change() {
 	d.protection()
 	d.readiness()
 	d.refuseFreed()
+	d.tellDisks()
 	d.assume()
 }
 

@@ -140,10 +140,14 @@ func (d *decision) refuseLateDisks() bool {
 	if !d.seen.KeepsDisks || EndOf(d.seen.Was).Do != DoUndeploy {
 		return false
 	}
-	d.refuse(nil, "Disks would be kept too late",
-		fmt.Sprintf("This plan undeploys node %s, and changes skip_block_devices of its metal_host only afterwards: the cleaning would "+
-			"erase the disks that are to be kept. First apply the change of the host.", d.seen.Label))
+	d.plan.Notices = append(d.plan.Notices, disksTooLate(d.seen.Label))
 	return true
+}
+
+func disksTooLate(label string) decide.Notice {
+	return decide.Refuse(nil, "Disks would be kept too late",
+		fmt.Sprintf("This plan undeploys node %s, and changes skip_block_devices of its metal_host only afterwards: the cleaning would "+
+			"erase the disks that are to be kept. First apply the change of the host.", label))
 }
 
 // hostLeaves refuses to keep a deployment whose host the plan replaces. Without an allocation, which would reserve the node all the same,

@@ -147,6 +147,7 @@ type Seen struct {
 	// the plan replaces the allocation, or moves the member of a group that it is
 	LosesReservation bool
 	KeepsDisks       bool   // the plan lets the node keep disks that it does not keep yet
+	Disks            Disks  // looked up if the plan writes the root disk in place
 	Freed            bool   // the plan undeploys the node, because its machine was replaced
 	PlannedName      string // the name that the plan gives to the node; "" if none
 	Label            string // names the node in messages

@@ -57,6 +57,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	look := d.decide(ctx, wish, seen)
 	decided := look.Plan
 	framework.Show(diags, decided.Notices...)
+	d.tellEnd(state, decided)
 	for _, name := range decided.Replaces {
 		resp.RequiresReplace.Append(path.Root(name))
 	}
@@ -124,6 +125,13 @@ func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, d
 	framework.Show(diags, agent.Notices()...)
 }
 
+// tellEnd tells the host, which may be planned afterwards, that the plan undeploys the node before the host changes.
+func (d *deployment) tellEnd(state *model, plan deploy.Plan) {
+	if d.Known() && state != nil && deploy.Has(plan.Steps, deploy.DoUndeploy) {
+		expect.Undeploy(d.Site, state.ID.ValueString())
+	}
+}
+
 // seen returns what is seen of a deployment: what the state says, and what the plan does with its host.
 func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, kept *private, diags *diag.Diagnostics) deploy.Seen {
 	if state == nil {
@@ -151,6 +159,7 @@ func (d *deployment) decide(ctx context.Context, wish deploy.Wish, seen deploy.S
 	}
 	if speaks := len(decided.Notices) > 0 || len(decided.Replaces) > 0; speaks && !seen.New && d.Known() {
 		look.Seen.Label = deploy.Label(ctx, d.Site, seen.ID)
+		look.Seen.Disks = deploy.LookAtDisks(ctx, d.Site, decided, seen.ID)
 		look.Plan = deploy.Decide(wish, look.Seen)
 	}
 	if !wish.Destroy {

@@ -46,6 +46,9 @@ func TestAccHost_keysWithAttributesAreRefused(t *testing.T) {
 		`properties = { root_device = "D2" }`:                                   "Set root_device of the host instead",
 		`properties = { capabilities = "a:b" }`:                                 "Set capabilities of the host instead",
 		`driver_info = { cleaning_runbook = "r" }`:                              "Set cleaning_runbook of the host instead",
+		`properties = { inject_files = jsonencode([]) }`:                        "reads a list of files there",
+		`driver_info = { agent_burnin_fio_network_config = "{}" }`:              "reads an object there",
+		`driver_info = { config_via_removable = "false" }`:                      `takes every text in config_via_removable for true`,
 		`skip_block_devices = [{ seriall = "D2" }]`:                             `knows no hint "seriall"`,
 		`skip_block_devices = [{ serial = "" }]`:                                "serial is empty",
 		`skip_block_devices = [{}]`:                                             "an entry has no hint",
@@ -56,14 +59,28 @@ func TestAccHost_keysWithAttributesAreRefused(t *testing.T) {
 	}
 }
 
-// Undeploying says which disks the cleaning keeps.
-func TestFakeHost_undeployingSaysWhatIsKept(t *testing.T) {
+// Undeploying and rebuilding say which disks are kept. A plan that replaces a deployment before its host keeps a disk is refused, also with
+// -replace and after a taint, where the provider sees a creation alone.
+func TestFakeHost_deploymentsSayWhatIsKept(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	s.Patch(node, "add", "/properties/skip_block_devices", []any{map[string]any{"serial": "D2"}})
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	disks := func(image, settings string) string {
+		return hostConfig(s, acctest.Target("available"), "inspect = true", settings) + acctest.Deployment("metal_host.h.id",
+			acctest.Image(image))
+	}
+	const data = `skip_block_devices = [{ size = "> 800" }]`
+	w := acctest.NewWorkspace(t, disks("v1", data))
 	w.Must("apply", "-auto-approve")
-	acctest.Mention(t, w.Must("plan", "-destroy"), `except on those that skip_block_devices keeps: serial = "D2"`)
+	const none = `skip_block_devices keeps: size = "> 800"`
+	acctest.Mention(t, w.Must("plan", "-destroy"), "except on those that "+none)
+	w.Configure(disks("v2", data))
+	acctest.Mention(t, w.Must("plan"), "Rebuild keeps some disks", `names: size = "> 800"`)
+	w.Configure(disks("v1", `skip_block_devices = [{ size = "> 800" }, { serial = "more" }]`))
+	acctest.Fails(t, w, []string{"plan", "-replace=" + acctest.DeploymentAddress}, "Disks would be kept too late")
+	w.Must("taint", acctest.DeploymentAddress)
+	acctest.Fails(t, w, []string{"plan"}, "Disks would be kept too late")
+	w.Must("untaint", acctest.DeploymentAddress)
+	w.Must("apply", "-auto-approve")
+	acctest.NeverMention(t, w.Must("plan", "-replace="+acctest.DeploymentAddress), "too late")
 	w.Must("destroy", "-auto-approve")
 }
