@@ -78,6 +78,12 @@ func TestShowTellsOfOneMachine(t *testing.T) {
 		s.wants(t, cli.ExitNothing, []string{"has no node " + unknown + " that you may see"}, "power", "on", unknown)
 	}
 	s.wants(t, cli.ExitUsage, []string{"takes the name or the UUID of one node"}, "show", name(0), name(1))
+	s.ironic.Set(name(0), "properties", map[string]any{"skip_block_devices": []any{
+		map[string]any{"size": "> 800"}, map[string]any{"serial": "gone"}, map[string]any{"model": "<in> ssd"},
+	}})
+	s.wants(t, cli.ExitDone, []string{
+		`Kept disks:     size = "> 800": /dev/sda (DISK-SN000001); serial = "gone": none; model = "<in> ssd": only Ironic's agent can`,
+	}, "show", name(0))
 }
 
 // A user with few rights must not take what Ironic hides for good news.

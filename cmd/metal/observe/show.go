@@ -104,6 +104,11 @@ func look(ctx context.Context, client *ironic.Client, ref string) (*show.Descrip
 	}
 	found := show.Describe(node, slices.Sorted(maps.Keys(ports)), allocation, history, client.ServerNow())
 	found.Hidden = append(found.Hidden, hidden...)
+	if len(found.KeptDisks) > 0 {
+		if inventory, err := client.Inventory(ctx, node.UUID); err == nil && inventory != nil { // else the hints alone are shown
+			found.Inspected(node, inventory.Disks)
+		}
+	}
 	return found, nil
 }
 
@@ -174,7 +179,7 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p.line("Hardware", d.Hardware)
 	p.line("BMC", strings.TrimSpace(d.BMC+" ("+d.Driver+")"))
 	p.line("Boot interface", d.BootInterface)
-	p.line("Kept by cleaning", strings.Join(d.KeptDisks, "; "))
+	p.line("Kept disks", strings.Join(d.KeptDisks, "; "))
 	p.line("MAC addresses", strings.Join(d.MACs, ", "))
 	p.line("Conductor", strings.TrimPrefix(d.Conductor+inGroup(d.ConductorGroup), ", "))
 	p.line("Owner", d.Owner)

@@ -76,6 +76,18 @@ type Holder struct {
 	Profile         string         `json:"oneview_server_profile_uri,omitempty"`
 }
 
+// Inspected adds to the kept disks which disks of the last inspection they are.
+func (d *Description) Inspected(n *ironic.Node, all []ironic.Disk) {
+	for i, hint := range disks.HintsOf(n.Properties) {
+		s := disks.SplitBy([]disks.Hint{hint}, all)
+		found := disks.Labels(s.Kept)
+		if s.Open {
+			found = "only Ironic's agent can compare that"
+		}
+		d.KeptDisks[i] = hint.String() + ": " + found
+	}
+}
+
 // lastErrors is how many errors of the history a description has.
 const lastErrors = 5
 
