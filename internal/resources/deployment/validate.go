@@ -38,10 +38,30 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 		ready.validate(ctx, &resp.Diagnostics)
 	}
 	m.validateVIFs(&resp.Diagnostics)
+	m.validateKeys(&resp.Diagnostics)
 	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
 		image.validateChecksum(&m, &resp.Diagnostics)
 		image.validatePullSecret(&resp.Diagnostics)
 		image.validateType(&resp.Diagnostics)
+	}
+}
+
+// ownKeys are keys of instance_info with attributes of their own. Where nothing is deployed, with adopt, instance_info alone has them.
+var ownKeys = map[string]string{
+	"capabilities": "capabilities", "configdrive": "config_drive", "root_device": "root_device", "traits": "traits",
+}
+
+// validateKeys refuses keys of instance_info that are attributes of their own: Ironic or its agent reads more than a text there, and the
+// plan checks the value.
+func (m *model) validateKeys(diags *diag.Diagnostics) {
+	if m.adopted() || m.Adopt.IsUnknown() {
+		return
+	}
+	for key := range framework.JSONObject(m.InstanceInfo) {
+		if name := ownKeys[key]; name != "" {
+			diags.AddAttributeError(path.Root("instance_info"), "Setting has an attribute of its own",
+				fmt.Sprintf("Set %s of the deployment instead of %q: the plan checks it.", name, key))
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ var contradictions = []contradiction{
 	{`deploy_steps = [{ interface = "dvd", step = "x", priority = 1 }]`, "must be one of"},
 	{`allocation_id = "web-0"`, "must be the UUID of an allocation"},
 	{`traits = ["nvme"]`, `Write "CUSTOM_NVME"`},
+	{`instance_info = { root_device = { serial = "A" } }`, `Set root_device of the deployment instead of "root_device"`},
+	{`instance_info = { configdrive = "x" }`, `Set config_drive of the deployment instead of "configdrive"`},
 	{`instance_info = { terraform_metal = "x" }`, `"terraform_metal" is reserved for the provider`},
 	{`max_attempts = 0`, "must be between 1 and 10"},
 	// Exactly one of image, live_iso and adopt.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -150,6 +151,16 @@ var ownAttributes = map[string][]string{
 	"driver_info": {machine.KeyRunbook}, "driver_info_wo": {machine.KeyRunbook},
 }
 
+// noTexts are keys in which Ironic or its agent reads something that no text is (reference/ironic.md#keys-that-are-no-texts).
+var noTexts = map[string]string{
+	"inject_files": "Ironic's agent reads a list of files there. Give it to a step of the deployment: deploy_steps = [{ interface = " +
+		"\"deploy\", step = \"inject_files\", priority = 50, args = jsonencode({ files = [...] }) }].",
+	"agent_burnin_fio_network_config": "Ironic's agent reads an object there. Set it with another client of Ironic.",
+}
+
+// anyTextIsTrue are keys of driver_info in which every text counts as true.
+var anyTextIsTrue = []string{"agent_burnin_fio_disk_smart_test", "config_via_floppy", "config_via_removable"}
+
 // validateKeys refuses keys that are attributes of their own.
 func (m *model) validateKeys(diags *diag.Diagnostics) {
 	for name, values := range map[string]types.Map{
@@ -159,6 +170,15 @@ func (m *model) validateKeys(diags *diag.Diagnostics) {
 			if _, set := values.Elements()[key]; set {
 				diags.AddAttributeError(path.Root(name).AtMapKey(key), "Setting has an attribute of its own",
 					fmt.Sprintf("Set %s of the host instead: %s takes texts only, and the plan checks %s.", key, name, key))
+			}
+		}
+		for key, text := range framework.StringMap(values) {
+			why := noTexts[key]
+			if is, err := strconv.ParseBool(text); err == nil && !is && slices.Contains(anyTextIsTrue, key) {
+				why = fmt.Sprintf("Ironic takes every text in %s for true, also %q. Remove it.", key, text)
+			}
+			if why != "" {
+				diags.AddAttributeError(path.Root(name).AtMapKey(key), "Setting is not a text", why)
 			}
 		}
 	}
