@@ -40,10 +40,10 @@ func (p *plan) decideDisks() {
 		return
 	}
 	p.warnGivenUp(lost, cleans)
-	if partly := disks.WithoutPartitions(p.Skips.V); len(partly) > 0 {
+	if partly := disks.WithoutPartitions(p.Skips.V, p.seen.Disks); len(partly) > 0 {
 		p.warn(skipAt, "Partitions are not kept", fmt.Sprintf("Host %s keeps %s. Ironic's agent compares partitions on their own, and they "+
-			"have only the wwn and serial of their disk: cleanings erase the file systems in partitions of these disks. Name disks with "+
-			"partitions by wwn.", p.Label, disks.Names(partly)))
+			"have only the wwn of their disk, and on some its serial: cleanings erase the file systems in partitions of these disks. Name "+
+			"disks by wwn alone.", p.Label, disks.Names(partly)))
 	}
 	p.warnOpenDisks(cleans)
 	if cleans && len(p.Skips.V) > 0 {
@@ -118,8 +118,8 @@ func (p *plan) refuseKeptRAID() {
 		!slices.ContainsFunc(p.Skips.V, disks.OfDisks) {
 		return
 	}
-	p.refuse(decide.At(string(PartRAID)), "RAID would use kept disks", fmt.Sprintf("Ironic's agent makes the software volumes of host %s of "+
-		"all disks, those that skip_block_devices keeps, too. Remove raid, or those entries. Volumes that exist are kept by their "+
+	p.refuse(decide.At(string(PartRAID)), "RAID would use kept disks", fmt.Sprintf("Ironic's agent makes the software volumes of host %s "+
+		"of all disks, those that skip_block_devices keeps, too. Remove raid, or those entries. Volumes that exist are kept by their "+
 		"volume_name.", p.Label))
 }
 

@@ -99,14 +99,18 @@ func (h Hint) Fits(d ironic.Disk) (fits, known bool) {
 const keySize = "size"
 
 // partitionKeys are the keys of hints by which the agent recognises partitions, too: a partition has the numbers of its disk, and else
-// nothing of it. The agent erases file systems in partitions of a disk that it keeps by anything else (reference/ironic.md#hints-of-disks).
-var partitionKeys = []string{"rotational", "serial", "wwn", "wwn_vendor_extension", "wwn_with_extension"}
+// nothing of it (reference/ironic.md#hints-of-disks).
+var partitionKeys = []string{KeyVolume, "rotational", "serial", "wwn", "wwn_vendor_extension", "wwn_with_extension"}
 
-// WithoutPartitions returns the hints that keep disks, but not the file systems in their partitions.
-func WithoutPartitions(hints []Hint) []Hint {
+// WithoutPartitions returns the hints that keep disks, but not the file systems in their partitions. On a disk with a wwn of SCSI, a
+// partition has another serial number than its disk.
+func WithoutPartitions(hints []Hint, all []ironic.Disk) []Hint {
 	return slices.DeleteFunc(slices.Clone(hints), func(h Hint) bool {
 		for key := range h {
-			if key != KeyVolume && !slices.Contains(partitionKeys, key) {
+			if !slices.Contains(partitionKeys, key) || key == "serial" && slices.ContainsFunc(all, func(d ironic.Disk) bool {
+				fits, _ := h.Fits(d)
+				return fits && strings.HasPrefix(d.WWN, "0x")
+			}) {
 				return false
 			}
 		}

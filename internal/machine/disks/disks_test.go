@@ -71,3 +71,20 @@ func TestLabels_areFew(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// The agent compares partitions, too. Of a SCSI disk with a wwn, they have another serial number.
+func TestWithoutPartitions(t *testing.T) {
+	t.Parallel()
+	all := []ironic.Disk{{Name: "/dev/sda", Serial: "A", WWN: "0x5000c50015ea71ac"}, {Name: "/dev/nvme0n1", Serial: "N", WWN: "eui.1"}}
+	for _, tt := range []struct {
+		hint  disks.Hint
+		loses bool
+	}{
+		{disks.Hint{"wwn": "0x5000c50015ea71ac"}, false}, {disks.Hint{"volume_name": "osd"}, false}, {disks.Hint{"serial": "N"}, false},
+		{disks.Hint{"serial": "A"}, true}, {disks.Hint{"serial": "A", "wwn": "0x5000c50015ea71ac"}, true}, {disks.Hint{"size": ">= 1"}, true},
+	} {
+		if loses := len(disks.WithoutPartitions([]disks.Hint{tt.hint}, all)) > 0; loses != tt.loses {
+			t.Errorf("%s: the partitions are lost: %t", tt.hint, loses)
+		}
+	}
+}

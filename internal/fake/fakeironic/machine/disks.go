@@ -28,12 +28,17 @@ func SampleDisk(name, serial string) map[string]any {
 // Serial returns the serial number of a disk.
 func (d *Disk) Serial() string { return api.Text(d.Facts["serial"]) }
 
-// partition returns the facts of the partition of a disk: udev gives it the numbers of its disk, and no more.
+// partition returns the facts of the partition of a disk: udev gives it the wwn of its disk, as its serial number, too, if there is one,
+// and no more.
 func (d *Disk) partition() map[string]any {
-	return map[string]any{
+	facts := map[string]any{
 		"name": api.Text(d.Facts["name"]) + "1", "serial": d.Facts["serial"], "wwn": d.Facts["wwn"], "rotational": d.Facts["rotational"],
 		"wwn_with_extension": d.Facts["wwn_with_extension"], "wwn_vendor_extension": d.Facts["wwn_vendor_extension"],
 	}
+	if wwn, scsi := strings.CutPrefix(api.Text(d.Facts["wwn"]), "0x"); scsi {
+		facts["serial"] = wwn
+	}
+	return facts
 }
 
 // fits reports whether a device has all values of a hint, in the few forms that tests use.
