@@ -53,7 +53,7 @@ func TestDecide_rebuildTellsKeptDisks(t *testing.T) {
 		root         string
 		says, detail string
 	}{
-		"rebuilt":         {"image=v2", deploy.Disks{Hints: serial("B"), All: all}, "", kept, "In the last inspection these were /dev/sdb (B). Not kept: /dev/sda (A)."},
+		"rebuilt":         {"image=v2", deploy.Disks{Hints: serial("B"), All: all}, "", kept, "were /dev/sdb (B). Not kept: /dev/sda (A)."},
 		"not inspected":   {"image=v2", deploy.Disks{Hints: serial("B")}, "", kept, `names: serial = "B".`},
 		"fits none":       {"image=v2", deploy.Disks{Hints: serial("C"), All: all}, "", kept + ", " + none, `no disk with serial = "C"`},
 		"root is kept":    {"image=v2", deploy.Disks{Hints: serial("B"), All: all}, "B", "!Root disk is kept", `(serial = "B")`},

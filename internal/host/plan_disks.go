@@ -41,8 +41,8 @@ func (p *plan) decideDisks() {
 	}
 	p.warnGivenUp(lost, cleans)
 	if partly := disks.WithoutPartitions(p.Skips.V, p.seen.Disks); len(partly) > 0 {
-		p.warn(skipAt, "Partitions are not kept", fmt.Sprintf("Host %s keeps %s. Ironic's agent compares partitions on their own, and they "+
-			"have only the wwn of their disk, and on some its serial: cleanings erase the file systems in partitions of these disks. Name "+
+		p.warn(skipAt, "Partitions are not kept", fmt.Sprintf("Host %s keeps %s. Ironic's agent compares partitions on their own, and "+
+			"they have only the wwn of their disk, and on some its serial: cleanings erase the file systems in partitions of these disks. Name "+
 			"disks by wwn alone.", p.Label, disks.Names(partly)))
 	}
 	p.warnOpenDisks(cleans)
@@ -60,8 +60,8 @@ func (p *plan) warnOpenDisks(cleans bool) {
 	if !p.Skips.Unknown {
 		return
 	}
-	text := fmt.Sprintf("Entries of skip_block_devices of host %s are known only after the apply, so this plan cannot say which disks they "+
-		"keep.", p.Label)
+	text := fmt.Sprintf("Entries of skip_block_devices of host %s are known only after the apply, so this plan cannot say which disks "+
+		"they keep.", p.Label)
 	if open := disks.Lacking(p.seen.Skips, p.Skips.V); len(open) > 0 {
 		text += fmt.Sprintf(" If none of them is %s, cleanings wipe its disks", disks.Names(open))
 		if p.seen.Disks != nil {

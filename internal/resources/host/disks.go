@@ -31,8 +31,8 @@ func skipBlockDevicesAttribute() attribute {
 				"hints as in `root_device`, or the `volume_name` of a software RAID volume, such as `[{ wwn = \"0x5000c5001\" }, { " +
 				"volume_name = \"osd\" }]`. Name disks by `wwn`: **by other hints, cleanings erase the file systems in their " +
 				"partitions.** **The next cleaning wipes the disks of an entry that you remove.** Costs nothing: a change boots nothing. " +
-				"RAID steps heed only `volume_name`, and those of a BMC nothing. Needs a ramdisk of Yoga, for `volume_name` of 2023.1: an " +
-				"older agent erases the disks. See [Erase disks](../guides/erasure.md#keep-some-disks).",
+				"RAID steps heed only `volume_name`, and those of a BMC nothing. Needs a ramdisk of Yoga, for `volume_name` of 2023.1: " +
+				"an older agent erases the disks. See [Erase disks](../guides/erasure.md#keep-some-disks).",
 		},
 		of: func(m *model) *types.Set { return &m.SkipBlockDevices },
 	}.attribute()

@@ -17,8 +17,8 @@ func diskLives() uint64 {
 	return 20
 }
 
-// A disk that the configuration keeps is never written, whatever becomes of the machine and of its record: it is cleaned, deployed, rebuilt,
-// undeployed, inspected and serviced, runs are killed, and another client removes the list or deletes the idle node.
+// A disk that the configuration keeps is never written, whatever becomes of the machine and of its record: it is cleaned, deployed,
+// rebuilt, undeployed, inspected and serviced, runs are killed, and another client removes the list or deletes the idle node.
 func TestSimulate_keptDisksKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	var others atomic.Int64 // how often the other disk was written
