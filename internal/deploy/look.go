@@ -243,10 +243,10 @@ func (l *Look) refuseSuccessor(node *ironic.Node) bool {
 	if !states.IsOccupied(node) {
 		ends = "metal release --node"
 	}
-	l.refuse(decide.At("node_id"), "Another deployment has the machine", fmt.Sprintf("Node %s is in state %q, with instance %s: it does "+
-		"not run this deployment any more, and the provider deploys no machine that others use.\n\n"+
+	l.refuse(decide.At("node_id"), "Another deployment has the machine", fmt.Sprintf("Node %s is in state %q, with instance %s. It does "+
+		"not run this deployment any more. The provider deploys no machine that others use.\n\n"+
 		"To manage what is there, run terraform apply -refresh-only, which takes this deployment out of the state, and import it. To "+
-		"deploy here, which erases what is there, first end it: %s %s. Otherwise set another node_id.",
+		"deploy here, first run %s %s, which erases the machine. Otherwise set another node_id.",
 		ironic.NodeLabel(node), node.ProvisionState, instance, ends, ironic.NodeArgument(node)))
 	return true
 }

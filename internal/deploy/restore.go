@@ -32,20 +32,18 @@ type Restoration struct {
 
 // DecideRestore is the plan of a deployment whose record is restored.
 func DecideRestore(label string, was ironic.State) (p Plan) {
-	warn := func(summary, format string) {
-		p.Notices = append(p.Notices, decide.Warn(nil, summary, fmt.Sprintf(format, label, was)))
-	}
 	switch {
 	case !states.KeepsDeployment(was):
-		warn("Deployment is not restored", "The deployment on %s was %s when Terraform saw it last, so it is not known what is on the "+
-			"disks. It stays in the state as it is. To deploy it anew, set lost_records = \"recreate\" when this plan is applied.")
+		p.Notices = append(p.Notices, decide.Warn(nil, "Deployment is not restored", fmt.Sprintf("The deployment on %s was %s when "+
+			"Terraform saw it last, so it is not known what is on the disks. It stays in the state as it is. To deploy it anew, set "+
+			"lost_records = \"recreate\" when this plan is applied.", label, was)))
 		return p
 	case RescueOf(was) != NotRescued:
-		warn("Rescued machine is restored as active", "Node %s was in state %s. Ironic will know it as active, and the rescue system "+
-			"still runs. The next plan shows what rescue makes of that.")
+		p.Notices = append(p.Notices, decide.Warn(nil, "Rescued machine is restored as active", fmt.Sprintf("Node %s was in state %s. "+
+			"Ironic will know it as active, and the rescue system still runs. The next plan shows what rescue makes of that.", label, was)))
 	default:
-		warn("Lost deployment is restored", "Ironic adopts what runs on %s, which was %s when Terraform saw it last. The machine is "+
-			"neither switched nor written to.")
+		p.Notices = append(p.Notices, decide.Warn(nil, "Lost deployment is restored", fmt.Sprintf("Ironic adopts what runs on %s, which was "+
+			"%s when Terraform saw it last. The machine is neither switched nor written to.", label, was)))
 	}
 	p.Steps = []Step{{Do: DoRestore}}
 	return p

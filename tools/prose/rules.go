@@ -16,7 +16,7 @@ var limits = []struct {
 }{
 	{"README.md", 900},
 	{"CONTRIBUTING.md", 1200},
-	{"docs/guides/troubleshooting", 3700},       // users search them for a title
+	{"docs/guides/troubleshooting", 3900},       // users search them for a title
 	{"docs/guides/how-this-is-tested.md", 1700}, // a row for each part
 	{"docs/guides/day-two.md", 1700},            // every operation on a machine that runs
 	{"docs/guides/large-applies.md", 1550},      // figures
@@ -24,7 +24,7 @@ var limits = []struct {
 	{"docs/guides/observe.md", 1600},            // traces and metrics
 	{"docs/guides/", 1500},
 	{"docs/resources/host.md", 4900},       // it has twice the attributes of any other resource
-	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
+	{"docs/resources/deployment.md", 4400}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
 	{"docs/list-resources/", 600},
 	{"docs/index.md", 2800},

@@ -66,7 +66,7 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			},
 			"restores": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "How often a plan has announced that the record of the idle host is made anew, because Ironic has " +
+				MarkdownDescription: "How often a plan has announced that the record of the host is made anew, because Ironic has " +
 					"lost it. Not set: never. See [Ironic has lost its records](../guides/lost-records.md).",
 			},
 			"on_destroy": schema.StringAttribute{
