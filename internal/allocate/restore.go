@@ -19,8 +19,8 @@ func IsRestoring(node *ironic.Node, allocation string) bool {
 }
 
 // Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
-// deployment of the machine, which makes it with its UUID. returns: there is no such deployment. Then the machine returns to the pool without
-// a cleaning, and is reserved there. In between, another client may reserve the node; then Restore returns an error.
+// deployment of the machine, which makes it with its UUID. returns: there is no such deployment. Then the machine returns to the pool
+// without a cleaning, and is reserved there. In between, another client may reserve the node; then Restore returns an error.
 func Restore(
 	ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, node string, returns bool, timeout time.Duration,
 ) error {

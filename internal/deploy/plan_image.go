@@ -217,8 +217,10 @@ func (d *decision) restart(deploys change) {
 		return
 	}
 	d.plan.Forecast.Restarts = raise(d.seen.Restarts, restarts)
-	d.add(Step{Do: DoRestart, Cost: decide.Restart, Maybe: restarts == unclear,
-		Restart: Restarted{Triggers: TriggersDigest(d.asked.Restart), At: d.seen.Restart.At}})
+	d.add(Step{
+		Do: DoRestart, Cost: decide.Restart, Maybe: restarts == unclear,
+		Restart: Restarted{Triggers: TriggersDigest(d.asked.Restart), At: d.seen.Restart.At},
+	})
 	d.mayBeOff()
 	if restarts == unclear {
 		d.warn(nil, restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan "+

@@ -112,8 +112,8 @@ func startFor(m *machine.Machine, triggers, before string) *Restarted {
 	return &Restarted{Triggers: triggers, At: m.Site().Ironic.ServerNow().UTC(), Before: before}
 }
 
-// restarted reports whether another run has restarted the machine for the wished triggers, or deployed it with them, and did not record that
-// in this state. It says so.
+// restarted reports whether another run has restarted the machine for the wished triggers, or deployed it with them, and did not record
+// that in this state. It says so.
 func (d *decision) restarted() bool {
 	noted := d.seen.Sight.Restart
 	if !noted.isNews(TriggersDigest(d.asked.Restart), d.seen.Restart) {

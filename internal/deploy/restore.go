@@ -42,8 +42,8 @@ func DecideRestore(label string, was ironic.State) (p Plan) {
 		p.Notices = append(p.Notices, decide.Warn(nil, "Rescued machine is restored as active", fmt.Sprintf("Node %s was in state %s. "+
 			"Ironic will know it as active, and the rescue system still runs. The next plan shows what rescue makes of that.", label, was)))
 	default:
-		p.Notices = append(p.Notices, decide.Warn(nil, "Lost deployment is restored", fmt.Sprintf("Ironic adopts what runs on %s, which was "+
-			"%s when Terraform saw it last. The machine is neither switched nor written to.", label, was)))
+		p.Notices = append(p.Notices, decide.Warn(nil, "Lost deployment is restored", fmt.Sprintf("Ironic adopts what runs on %s, which "+
+			"was %s when Terraform saw it last. The machine is neither switched nor written to.", label, was)))
 	}
 	p.Steps = []Step{{Do: DoRestore}}
 	return p
@@ -62,8 +62,8 @@ func Restore(ctx context.Context, m *machine.Machine, d Deployment, r Restoratio
 		}
 	default:
 		return &failure.Error{
-			Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("the record of node %s is not being restored, or was given to another "+
-				"reservation. Nothing was done", ironic.NodeLabel(node)),
+			Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("the record of node %s is not being restored, or was given to "+
+				"another reservation. Nothing was done", ironic.NodeLabel(node)),
 			Advice: "First restore its metal_host: apply that with lost_records = \"restore\".",
 		}
 	}
@@ -92,7 +92,8 @@ func Restore(ctx context.Context, m *machine.Machine, d Deployment, r Restoratio
 func (r Restoration) adopt(ctx context.Context, m *machine.Machine, d Deployment) error {
 	if m.State() != nodes.Adopting {
 		node, want := m.Node(), d.AsInstanceInfo()
-		want[notes.KeyMarker] = InstanceMarker{Digest: d.Digest(), Keys: slices.Sorted(maps.Keys(want))} // without a state it counts as deployed
+		// without a state it counts as deployed
+		want[notes.KeyMarker] = InstanceMarker{Digest: d.Digest(), Keys: slices.Sorted(maps.Keys(want))}
 		var patch ironic.Patch
 		if node.InstanceUUID == "" { // the host did not know of the deployment
 			patch.Set("/instance_uuid", r.Instance)

@@ -174,7 +174,10 @@ type Sight struct {
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	s := Sight{Name: node.Name, Content: runningContent(node), Boot: BootFacts(node), Maintenance: machine.ByPeople(node), Restart: DoneRestart(node)}
+	s := Sight{
+		Name: node.Name, Content: runningContent(node), Boot: BootFacts(node), Maintenance: machine.ByPeople(node),
+		Restart: DoneRestart(node),
+	}
 	s.Switched = machine.PowerChangedAt(node)
 	s.Deploy = cmp.Or(deployinterface.Deployment{Info: node.InstanceInfo}.Override(), deployinterface.Name(node.ActingDeploy))
 	if node.DeployInterface != node.ActingDeploy {

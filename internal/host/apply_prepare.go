@@ -90,7 +90,7 @@ func (w *Work) prepareBy(ctx context.Context, step Step) error {
 		}
 	case DoLearnPower:
 		return w.learnPower(ctx)
-	case DoEnroll, DoLeavePool, DoCloseConsole, DoWrite, DoEndTemporary, DoSwitchPower, DoKeepPower, DoRemove:
+	case DoEnroll, DoLeavePool, DoCloseConsole, DoWrite, DoEndTemporary, DoSwitchPower, DoKeepPower, DoRemove, DoRestore, DoReturn:
 	}
 	return nil
 }

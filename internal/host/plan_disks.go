@@ -41,9 +41,10 @@ func (p *plan) decideDisks() {
 	}
 	p.warnGivenUp(lost, cleans)
 	if partly := disks.WithoutPartitions(p.Skips.V, p.seen.Disks); len(partly) > 0 {
-		p.warn(skipAt, "Partitions are not kept", fmt.Sprintf("Host %s keeps %s. Ironic's agent compares partitions on their own, and "+
-			"they have only the wwn of their disk, and on some its serial: cleanings erase the file systems in partitions of these disks. Name "+
-			"disks by wwn alone.", p.Label, disks.Names(partly)))
+		p.warn(skipAt, "Partitions are not kept",
+			fmt.Sprintf("Host %s keeps %s. Ironic's agent compares partitions on their own, and they have only the wwn of their disk, "+
+				"and on some its serial: cleanings erase the file systems in partitions of these disks. Name disks by wwn alone.", p.Label,
+				disks.Names(partly)))
 	}
 	p.warnOpenDisks(cleans)
 	if cleans && len(p.Skips.V) > 0 {

@@ -38,8 +38,8 @@ func DecideRestore(label string, was ironic.State) Plan {
 	return Plan{Steps: []Step{{Do: DoRestore}}, Notices: []decide.Notice{decide.Warn(nil, "Lost record is restored", fmt.Sprintf(
 		"The record of host %s, which was %s when Terraform saw it last, is made anew as its configuration says, in maintenance. The "+
 			"machine is neither switched nor written to. What runs on it, its metal_deployment lets Ironic adopt; a machine that nothing "+
-			"claims returns to the pool when you remove lost_records. The inventory, the history, and ports that the configuration does not have "+
-			"are lost until the next inspection.", label, was))}}
+			"claims returns to the pool when you remove lost_records. The inventory, the history, and ports that the configuration does "+
+			"not have are lost until the next inspection.", label, was))}}
 }
 
 // Restored is what a plan knows of a host whose record was made anew and is not in service yet.
@@ -60,13 +60,13 @@ func RestoredOf(node *ironic.Node) *Restored {
 func DecideReturn(label string, r Restored, returns bool) Plan {
 	switch {
 	case r.Instance == "" && !returns:
-		return Plan{Notices: []decide.Notice{decide.Warn(nil, "Record is being restored", fmt.Sprintf("Nothing has claimed host %s, which "+
-			"stays in maintenance. When the plans of all workspaces are empty, remove lost_records from the provider block: then it returns "+
-			"to where it was.", label))}}
+		return Plan{Notices: []decide.Notice{decide.Warn(nil, "Record is being restored",
+			fmt.Sprintf("Nothing has claimed host %s, which stays in maintenance. When the plans of all workspaces are empty, remove "+
+				"lost_records from the provider block: then it returns to where it was.", label))}}
 	case r.Instance != "":
-		return Plan{Notices: []decide.Notice{decide.Warn(nil, "Record is being restored", fmt.Sprintf("Host %s is reserved by %s and stays "+
-			"in maintenance until its metal_deployment or metal_allocation is applied with lost_records = \"restore\". Until then, "+
-			"nothing changes it.", label, r.Instance))}}
+		return Plan{Notices: []decide.Notice{decide.Warn(nil, "Record is being restored",
+			fmt.Sprintf("Host %s is reserved by %s and stays in maintenance until its metal_deployment or metal_allocation is applied "+
+				"with lost_records = \"restore\". Until then, nothing changes it.", label, r.Instance))}}
 	}
 	does := "returns to the pool without a cleaning"
 	if r.State != nodes.Available {

@@ -115,7 +115,7 @@ const DoRemove Action = "remove"
 var order = map[Action]int{
 	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoReplace: 5, DoSetBoot: 6,
 	DoSetConsole: 7, DoConfigure: 8, DoService: 9, DoInspect: 10, DoInspectAgain: 11, DoVerify: 12, DoWalk: 13, DoLearnPower: 14,
-	DoSwitchPower: 15, DoKeepPower: 16, DoRemove: 17,
+	DoSwitchPower: 15, DoKeepPower: 16, DoRemove: 17, DoRestore: 18, DoReturn: 19,
 }
 
 // costs reports whether a plan has a step with one of the actions that does something to the machine.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// answers are lists whose values a configuration uses. If one lacks an object that a resource has, the plan would give up what depends on it.
+// answers are lists whose values a configuration uses. If one lacks an object that a resource has, the plan would give up what depends on
+// it.
 type answers[T any] struct {
 	mu  sync.Mutex
 	all []*answer[T]
@@ -95,7 +96,9 @@ func (c *Client) lackNode(n *Node) error {
 
 // NodesForConfiguration lists nodes whose values a configuration uses.
 func (c *Client) NodesForConfiguration(ctx context.Context, filter NodeFilter) ([]Node, error) {
-	return c.usedNodes.ask(c, func(n *Node) string { return n.UUID }, filter.selects, func() ([]Node, error) { return c.ListNodes(ctx, filter) })
+	return c.usedNodes.ask(c, func(n *Node) string {
+		return n.UUID
+	}, filter.selects, func() ([]Node, error) { return c.ListNodes(ctx, filter) })
 }
 
 // AllocationsForConfiguration is NodesForConfiguration for allocations.

@@ -139,7 +139,7 @@ func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked, settled t
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, f := range k.all {
-		if f.node == nil || f.since.After(asked) && !(f.whole && f.node.CreatedAt.Before(settled)) {
+		if f.node == nil || f.since.After(asked) && (!f.whole || !f.node.CreatedAt.Before(settled)) {
 			continue
 		}
 		n, byState, overtaken := all[id], filter == NodeFilter{ProvisionState: filter.ProvisionState}, f.at.After(asked)

@@ -57,8 +57,8 @@ func (c *Client) LastError(ctx context.Context, id string) (text string, hidden 
 }
 
 // NodeForRefresh returns a node by UUID for a refresh. Reads that arrive together are answered from one list, which may be up to a
-// minute old but is newer than the last write of this process to the node. It returns an error of KindIncomplete if a data source has lacked
-// the node.
+// minute old but is newer than the last write of this process to the node. It returns an error of KindIncomplete if a data source has
+// lacked the node.
 func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
 	node, err := c.nodes.Get(ctx, id)
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 // ReasonRestoring is the maintenance reason of a node whose record is being restored.
 const ReasonRestoring = "terraform-provider-metal: the record is being restored"
 
-// Restored returns a node as it is when the restoration of its record has ended: with the maintenance and automated_clean that it gets back.
-// A node whose record is not being restored stays as it is.
+// Restored returns a node as it is when the restoration of its record has ended: with the maintenance and automated_clean that it gets
+// back. A node whose record is not being restored stays as it is.
 func Restored(n *ironic.Node) *ironic.Node {
 	if !notes.IsRestoring(n) {
 		return n

@@ -125,8 +125,9 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				)},
 				MarkdownDescription: "What happens where Ironic has no record of a machine that is in the state, or one that is older " +
 					"than Terraform has seen. `refuse` (the default): all stays in the state, and the plan fails, unless the machine was " +
-					"idle. `restore`: the records are made anew, and no machine is touched. `recreate`: what is missing leaves the state, " +
-					"and the plan enrolls, cleans and deploys it again, which **wipes the machine**. See [Ironic has lost its records](guides/lost-records.md).",
+					"idle. `restore`: the records are made anew, and no machine is touched. `recreate`: what is missing leaves the " +
+					"state, and the plan enrolls, cleans and deploys it again, which **wipes the machine**. See [Ironic has lost its " +
+					"records](guides/lost-records.md).",
 			},
 			"provisioning_limit": limitSchema(),
 			"rollout":            rolloutSchema(),

@@ -80,8 +80,11 @@ func TestWithoutPartitions(t *testing.T) {
 		hint  disks.Hint
 		loses bool
 	}{
-		{disks.Hint{"wwn": "0x5000c50015ea71ac"}, false}, {disks.Hint{"volume_name": "osd"}, false}, {disks.Hint{"serial": "N"}, false},
-		{disks.Hint{"serial": "A"}, true}, {disks.Hint{"serial": "A", "wwn": "0x5000c50015ea71ac"}, true},
+		{disks.Hint{"wwn": "0x5000c50015ea71ac"}, false},
+		{disks.Hint{"volume_name": "osd"}, false},
+		{disks.Hint{"serial": "N"}, false},
+		{disks.Hint{"serial": "A"}, true},
+		{disks.Hint{"serial": "A", "wwn": "0x5000c50015ea71ac"}, true},
 		{disks.Hint{"size": ">= 1"}, true},
 	} {
 		if loses := len(disks.WithoutPartitions([]disks.Hint{tt.hint}, all)) > 0; loses != tt.loses {

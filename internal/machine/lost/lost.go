@@ -49,8 +49,8 @@ func (r Record) Of(node *ironic.Node) Record {
 }
 
 // IsOther reports whether Ironic's record of a node is not the one that Terraform has seen: it is older, as in a backup, or was made after
-// that. seen is what Seen has returned then, by the clocks of Ironic. Where Terraform has seen no time, a record is no other. Nor is one that
-// this provider has restored: for a host that has ended, for the deployment of an instance as soon as it runs.
+// that. seen is what Seen has returned then, by the clocks of Ironic. Where Terraform has seen no time, a record is no other. Nor is one
+// that this provider has restored: for a host that has ended, for the deployment of an instance as soon as it runs.
 func IsOther(seen time.Time, n *ironic.Node, instance string) bool {
 	if seen.IsZero() {
 		return false
@@ -136,7 +136,10 @@ type ledger struct {
 
 func ledgerOf(site *machine.Site) *ledger {
 	return machine.Kept(site, func(*machine.Site) *ledger {
-		return &ledger{lost: map[[2]string]Record{}, specs: map[string]ironic.AllocationSpec{}, identity: identity{asking: make(chan struct{}, 1)}}
+		return &ledger{
+			lost: map[[2]string]Record{}, specs: map[string]ironic.AllocationSpec{},
+			identity: identity{asking: make(chan struct{}, 1)},
+		}
 	})
 }
 

@@ -71,8 +71,10 @@ service hold    | *           | leave    | leave    | leave
 
 var (
 	owners       = []Ownership{Free, UsedByIronic, UsedByOneView}
-	maintenances = []maintenance{maintenanceNone, maintenanceLifted, maintenanceOurs, maintenanceFault, maintenanceForeign,
-		maintenanceClaimed}
+	maintenances = []maintenance{
+		maintenanceNone, maintenanceLifted, maintenanceOurs, maintenanceFault, maintenanceForeign,
+		maintenanceClaimed,
+	}
 )
 
 // expectedActions calls f for every cell of the table.

@@ -276,9 +276,9 @@ func inUse(h Holding) string {
 func (s *syncPass) reportConflict(_ context.Context, c *candidate) {
 	if maintenanceOf(c.node) == maintenanceClaimed {
 		name := ironic.NodeArgument(c.node)
-		s.findings.tell(c.node, Warned, fmt.Sprintf("its server is free, and driver_info.%s does not say that a pass has taken the node out "+
-			"of service: another client may have written the reason of its maintenance. So the node is neither returned nor cleaned. If "+
-			"it may be cleaned, run: metal maintenance off %s, then metal provide %s", keyOut, name, name))
+		s.findings.tell(c.node, Warned, fmt.Sprintf("its server is free, and driver_info.%s does not say that a pass has taken the node "+
+			"out of service: another client may have written the reason of its maintenance. So the node is neither returned nor cleaned. "+
+			"If it may be cleaned, run: metal maintenance off %s, then metal provide %s", keyOut, name, name))
 		return
 	}
 	s.findings.tell(c.node, Warned, inUse(Holding{Hardware: c.hardware})+", and the deployment of the node has failed. Do not undeploy "+

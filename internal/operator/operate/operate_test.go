@@ -340,16 +340,21 @@ func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 		},
 		"ran, now in rescue": {off, deployed, map[string]any{"provision_state": "rescue"}, `it is in state "rescue"`},
 		"ran, now in maintenance": {
-			erase, deployed, map[string]any{"maintenance": true, "maintenance_reason": "disk is read out"},
+			erase, deployed,
+			map[string]any{"maintenance": true, "maintenance_reason": "disk is read out"},
 			"it is in maintenance (disk is read out)",
 		},
 		"restarted by another": {
-			operate.Power(machine.ActionReboot), map[string]any{"power_state": "power on", "driver_internal_info": changedAt("10")},
-			map[string]any{"driver_internal_info": changedAt("11")}, "it may have been restarted already",
+			operate.Power(machine.ActionReboot),
+			map[string]any{"power_state": "power on", "driver_internal_info": changedAt("10")},
+			map[string]any{"driver_internal_info": changedAt("11")},
+			"it may have been restarted already",
 		},
 		"was off, now on": {
-			operate.Provide(nil), map[string]any{"provision_state": "manageable", "power_state": "power off"},
-			map[string]any{"power_state": "power on"}, "it is on, and was off",
+			operate.Provide(nil),
+			map[string]any{"provision_state": "manageable", "power_state": "power off"},
+			map[string]any{"power_state": "power on"},
+			"it is on, and was off",
 		},
 		"another reservation": {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
 	} {

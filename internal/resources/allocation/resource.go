@@ -161,8 +161,8 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 }
 
 // keepsLost reports whether an allocation that does not exist stays in the state: its node does not exist, either, so Ironic has lost both.
-// A node that exists says itself that the reservation has ended, or that its record is being restored. missing is why the allocation was not
-// found.
+// A node that exists says itself that the reservation has ended, or that its record is being restored. missing is why the allocation was
+// not found.
 func (a *allocation) keepsLost(ctx context.Context, state *model, missing error, resp *resource.ReadResponse) bool {
 	if !framework.IsSet(state.NodeID) {
 		return false
@@ -190,9 +190,6 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	limit, diags := plan.Timeouts.Create(ctx, allocationTimeout)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
 	id, wish := state.ID.ValueString(), plan.wish(ctx)
 	steps := framework.PlannedSteps[allocate.Step](ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {

@@ -43,9 +43,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", false, diags) {
 		return
 	}
-	if state != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw),
-		"the deployment on "+state.lostRecord().Machine, diags) {
-		d.planRestore(ctx, state, req, resp)
+	if state != nil && d.planRestore(ctx, state, req, resp) {
 		return
 	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)

@@ -33,9 +33,8 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
-	if !state.isImported() && d.KeepsLost(ctx, resp.Private, state.lostRecord(), lost.Sight{
-		Node: node, Err: err, Seen: kept.Updated, Instance: state.InstanceID.ValueString(),
-	}, &resp.Diagnostics) {
+	now := lost.Sight{Node: node, Err: err, Seen: kept.Updated, Instance: state.InstanceID.ValueString()}
+	if !state.isImported() && d.KeepsLost(ctx, resp.Private, state.lostRecord(), now, &resp.Diagnostics) {
 		return
 	}
 	if api.IsNotFound(err) {

@@ -9,20 +9,28 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// planRestore plans that Ironic knows again what runs, and nothing else.
-func (d *deployment) planRestore(ctx context.Context, state *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+// planRestore plans that Ironic knows again what runs, and nothing else. It reports whether that is the plan.
+func (d *deployment) planRestore(
+	ctx context.Context, state *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+) bool {
+	changes := !req.Plan.Raw.Equal(req.State.Raw)
+	if !framework.IsRestored(ctx, req.Private, changes, "the deployment on "+state.lostRecord().Machine, &resp.Diagnostics) {
+		return false
+	}
 	plan := *state
 	decided := deploy.DecideRestore(state.lostRecord().Machine, ironic.State(state.ProvisionState.ValueString()))
 	framework.Show(&resp.Diagnostics, decided.Notices...)
 	if len(decided.Steps) == 0 {
-		return
+		return true
 	}
 	plan.Restores = types.Int64Value(state.Restores.ValueInt64() + 1)
 	plan.ProvisionState, plan.LastError = types.StringUnknown(), types.StringUnknown()
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	framework.PlanSteps(ctx, req, resp, decided.Steps)
+	return true
 }
 
 // restoration says what the restored record has of the deployment as Terraform has seen it last.
@@ -34,4 +42,14 @@ func (u *update) restoration() deploy.Restoration {
 		r.Allocation = r.Instance
 	}
 	return r
+}
+
+// reportRestored notes the site of a restored deployment. It reports whether that has failed; the state then stays, and the next plan goes on.
+func (d *deployment) reportRestored(ctx context.Context, m *machine.Machine, failed error, resp *resource.UpdateResponse) bool {
+	if failed == nil {
+		d.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
+		return false
+	}
+	framework.ReportUndone(&resp.Diagnostics, "restore the deployment on node "+ironic.NodeLabel(m.Node()), failed)
+	return true
 }

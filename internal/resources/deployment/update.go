@@ -261,12 +261,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if err == nil {
 		deploy.ForgetCheck(ctx, m)
 	}
-	if restores := deploy.Has(u.steps, deploy.DoRestore); restores && err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "restore the deployment on node "+ironic.NodeLabel(m.Node()), err)
+	if restores := deploy.Has(u.steps, deploy.DoRestore); restores && d.reportRestored(ctx, m, err, resp) {
 		return
-	} else if restores {
-		d.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
-	} else {
+	} else if !restores {
 		err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
 	}
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)

@@ -44,17 +44,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() || h.refusesTwin(state, &resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || h.refusesTwin(state, &resp.Diagnostics) ||
+		state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), false, &resp.Diagnostics) {
 		return
 	}
-	if state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), false, &resp.Diagnostics) {
-		return
-	}
-	if state != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw), "host "+state.label(), &resp.Diagnostics) {
-		h.planRestore(ctx, state, kept, resp)
-		return
-	}
-	if state != nil && h.planReturn(ctx, &plan, state, kept, req, resp) {
+	if state != nil && (h.planRestore(ctx, state, kept, req, resp) || h.planReturn(ctx, &plan, state, kept, req, resp)) {
 		return
 	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)

@@ -23,8 +23,14 @@ func (m *model) restoring() notes.Restoring {
 	}
 }
 
-// planRestore plans that the record which Ironic has lost is made anew, and nothing else.
-func (h *host) planRestore(ctx context.Context, state *model, kept *private, resp *resource.ModifyPlanResponse) {
+// planRestore plans that the record which Ironic has lost is made anew, and nothing else. It reports whether that is the plan.
+func (h *host) planRestore(
+	ctx context.Context, state *model, kept *private, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+) bool {
+	changes := !req.Plan.Raw.Equal(req.State.Raw)
+	if !framework.IsRestored(ctx, req.Private, changes, "host "+state.label(), &resp.Diagnostics) {
+		return false
+	}
 	plan := *state
 	decided := hosts.DecideRestore(state.label(), ironic.State(state.ProvisionState.ValueString()))
 	framework.Show(&resp.Diagnostics, decided.Notices...)
@@ -34,6 +40,7 @@ func (h *host) planRestore(ctx context.Context, state *model, kept *private, res
 		plan.PowerState = types.StringUnknown()
 	}
 	h.storePlan(ctx, &plan, state, decided, kept, resp)
+	return true
 }
 
 // planReturn plans what becomes of a host whose record is being restored. It reports whether that is all of the plan.
@@ -46,8 +53,8 @@ func (h *host) planReturn(
 	decided := hosts.DecideReturn(state.label(), *kept.Restored, !h.Restores())
 	framework.Show(&resp.Diagnostics, decided.Notices...)
 	if !req.Plan.Raw.Equal(req.State.Raw) {
-		resp.Diagnostics.AddError("Lost record cannot change", "The record of host "+state.label()+" is being restored. Undo the change of "+
-			"its configuration until that has ended.")
+		resp.Diagnostics.AddError("Lost record cannot change", "The record of host "+state.label()+
+			" is being restored. Undo the change of its configuration until that has ended.")
 		return true
 	}
 	if len(decided.Steps) > 0 {

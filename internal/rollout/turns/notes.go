@@ -92,7 +92,10 @@ func clearNote(ctx context.Context, m *machine.Machine) error {
 
 // absences lists the members of a group that other runs work on, or have left away.
 func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absence, err error) {
-	fields := []string{"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state", "instance_uuid", "extra"}
+	fields := []string{
+		"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state",
+		"instance_uuid", "extra",
+	}
 	nodes, err := t.site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 	if err != nil {
 		return nil, err
