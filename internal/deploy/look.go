@@ -192,7 +192,7 @@ func (l *Look) occupied(ctx context.Context) {
 		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give "+
 			"one of them another node_id."))
 	}
-	if expect.Undeploys(l.Site, node.UUID) {
+	if registerOf(l.Site).ended.Has(node.UUID) {
 		l.notices = append(l.notices, otherAddress(label))
 		return
 	}
@@ -266,6 +266,7 @@ func (l *Look) Undeploys() {
 		return
 	}
 	expect.Undeploy(l.Site, l.Seen.ID)
+	registerOf(l.Site).ended.Add(l.Seen.ID)
 	if registerOf(l.Site).planned.Has(l.Seen.ID) {
 		l.notices = append(l.notices, otherAddress(l.Seen.Label))
 	}

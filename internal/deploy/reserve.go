@@ -125,6 +125,7 @@ type Register struct {
 	inState notes.Set[string] // the nodes whose deployments Terraform has in state, as far as it has refreshed them
 	left    notes.Set[string] // the nodes whose deployments have left the state in this run: they run something else
 	planned notes.Set[string] // the nodes on which plans of this run create deployments
+	ended   notes.Set[string] // the nodes whose deployments plans of this run destroy
 	made    notes.Set[string] // the instance UUIDs with which this run reserves nodes for deployments
 
 	mu   sync.Mutex
