@@ -58,5 +58,8 @@ func CheckEnd(was machine.Assumed, node *ironic.Node) error {
 	if !states.IsOccupied(node) || states.UndeployUnfinished(node) || was == (machine.Assumed{}) {
 		return nil
 	}
+	if now := ironic.State(node.ProvisionState); states.BeingDeployed(was.State) && states.BeingDeployed(now) {
+		was.State = now // the deployment goes on
+	}
 	return machine.ChangedSince(node, was.IsOther(node), was.IsHeld(node))
 }
