@@ -52,6 +52,9 @@ func (r Record) Of(node *ironic.Node) Record {
 // that. seen is what Seen has returned then, by the clocks of Ironic. Where Terraform has seen no time, a record is no other. Nor is one
 // that this provider has restored: for a host that has ended, for the deployment of an instance as soon as it runs.
 func IsOther(seen time.Time, n *ironic.Node, instance string) bool {
+	if instance != "" && notes.IsRestoring(n) { // whatever the clocks say
+		return true
+	}
 	if seen.IsZero() {
 		return false
 	}

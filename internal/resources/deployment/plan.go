@@ -40,10 +40,8 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", false, diags) {
-		return
-	}
-	if state != nil && d.planRestore(ctx, state, req, resp) {
+	if diags.HasError() || state == nil && d.RefuseLost(ctx, kindDeployment, plan.NodeID.ValueString(), "", false, diags) ||
+		state != nil && d.planRestore(ctx, state, req, resp) {
 		return
 	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)

@@ -44,7 +44,8 @@ func (u *update) restoration() deploy.Restoration {
 	return r
 }
 
-// reportRestored notes the site of a restored deployment. It reports whether that has failed; the state then stays, and the next plan goes on.
+// reportRestored notes the site of a restored deployment. It reports whether that has failed; the state then stays, and the next plan goes
+// on.
 func (d *deployment) reportRestored(ctx context.Context, m *machine.Machine, failed error, resp *resource.UpdateResponse) bool {
 	if failed == nil {
 		d.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)

@@ -387,6 +387,7 @@ func (s *site) checkNotes(what string, of object) {
 	for key, value := range extra {
 		switch {
 		case !strings.HasPrefix(key, "terraform_metal_"), slices.Contains(lasting, strings.TrimPrefix(key, "terraform_metal_")):
+		case key == "terraform_metal_restoring" && isRestored(value):
 		case key == "terraform_metal_created" && what == "allocation":
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
 		case key == "terraform_metal_turn" && of["instance_uuid"] != nil: // a member that has taken its turn
@@ -397,6 +398,12 @@ func (s *site) checkNotes(what string, of object) {
 			s.broken("%s %v has the note %s: %v", what, of["name"], key, value)
 		}
 	}
+}
+
+// isRestored reports whether the note on a node says that its record was restored.
+func isRestored(note any) bool {
+	fields, _ := note.(object)
+	return fields["done"] == true
 }
 
 // isDone reports whether the mark of a creation says that it is finished.

@@ -53,5 +53,13 @@ func siteScenes() []scene {
 			name: "lost record", from: []configuration{drift}, to: drift, block: object{"lost_records": "refuse"}, detail: true,
 			before: func(s *site) { _, _, _ = s.send(http.MethodDelete, "nodes/a", nil) }, // the plan shows whether it is gone
 		},
+		{
+			name: "restore a lost record", from: []configuration{installed("v1")}, to: installed("v1"),
+			block: object{"lost_records": "restore"}, detail: true,
+			before: func(s *site) {
+				s.fake.Set("a", "maintenance", true)
+				_, _, _ = s.send(http.MethodDelete, "nodes/a", nil)
+			},
+		},
 	}
 }
