@@ -34,7 +34,6 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	kept, store := framework.KeepPrivate[private](ctx, resp.Private, diags)
 	defer store()
 	if req.Plan.Raw.IsNull() {
-		kept.Replaces = replacement{}
 		d.planEnd(ctx, state, kept, diags)
 		return
 	}
@@ -101,6 +100,7 @@ func (d *deployment) checkServer(ctx context.Context, config *model, server depl
 
 // planEnd plans that the deployment is destroyed.
 func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, diags *diag.Diagnostics) {
+	kept.Replaces = replacement{}
 	if state == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
@@ -56,6 +57,7 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 	if free := s.Node(s.Name("idle")); free["maintenance"] != false || free["provision_state"] != "available" || free["automated_clean"] != nil {
 		t.Errorf("the idle node is %v, in maintenance: %v", free["provision_state"], free["maintenance"])
 	}
-	w.Configure(s.Provider())
-	w.Run("destroy", "-auto-approve")
+	w.Configure(strings.Replace(config(), "protected = true", "", 1))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
 }
