@@ -57,7 +57,7 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 	if free := s.Node(s.Name("idle")); free["maintenance"] != false || free["provision_state"] != "available" || free["automated_clean"] != nil {
 		t.Errorf("the idle node is %v, in maintenance: %v", free["provision_state"], free["maintenance"])
 	}
-	w.Configure(strings.Replace(config(), "protected = true", "", 1))
+	w.Configure(strings.Replace(config(), "protected = true", "protected = false", 1))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
 }
