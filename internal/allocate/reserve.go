@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -426,12 +426,8 @@ func eachMember(members []*GroupMember, do func(*GroupMember) error) []error {
 	for i, m := range members {
 		places <- struct{}{}
 		all.Go(func() {
-			defer func() {
-				if r := recover(); r != nil {
-					errs[i] = fmt.Errorf("the provider has a bug: %v\n%s", r, debug.Stack())
-				}
-				<-places
-			}()
+			defer func() { <-places }()
+			defer routine.Recover(&errs[i])
 			errs[i] = do(m)
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -291,7 +292,7 @@ func (c powerChange) call(again bool) Call {
 			return traceHidden
 		case last == LastPowerChange(before):
 			return traceNone
-		case begun.Before(sent.Add(-notes.ClockSlack)): // perhaps another client's: before may be older than the last full read
+		case begun.Before(sent.Add(-clock.Slack)): // perhaps another client's: before may be older than the last full read
 			return traceHidden
 		}
 		return traceFound

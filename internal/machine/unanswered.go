@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -85,7 +85,7 @@ func (u *unanswered) fate(now *ironic.Node, over bool) fate {
 
 // untouched reports whether Ironic has not even locked the node since the request, which changes updated_at. That time has whole seconds.
 func (u *unanswered) untouched(now *ironic.Node) bool {
-	return now.UpdatedAt.Equal(u.before.UpdatedAt) && u.before.UpdatedAt.Before(u.sent.Add(-notes.ClockSlack))
+	return now.UpdatedAt.Equal(u.before.UpdatedAt) && u.before.UpdatedAt.Before(u.sent.Add(-clock.Slack))
 }
 
 // KindUnanswered is the kind of an error which says that Ironic did not answer a request that moves a machine, and that it is not known

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"github.com/hashicorp/terraform-plugin-log/tfsdklog"
 )
 
 // lease is a context that forwards to an RPC's context and releases it when the RPC ends. The framework (1.19) keeps every context
@@ -29,7 +30,7 @@ func (l *lease) get() context.Context {
 func (l *lease) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rpc = ended
+	l.rpc = ended()
 }
 
 func (l *lease) Deadline() (time.Time, bool) { return l.get().Deadline() }
@@ -37,12 +38,14 @@ func (l *lease) Done() <-chan struct{}       { return l.get().Done() }
 func (l *lease) Err() error                  { return l.get().Err() }
 func (l *lease) Value(key any) any           { return l.get().Value(key) }
 
-// ended is a cancelled context that holds nothing.
-var ended = func() context.Context {
+// ended returns a cancelled context that holds the logger of the process and nothing else: work that goes on after the RPC that has begun it
+// writes its log there.
+var ended = sync.OnceValue(func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // replaces the context of an RPC that has ended
 	cancel()
-	return ctx
-}()
+	return tfsdklog.NewRootProviderLogger(ctx, tfsdklog.WithStderrFromInit(), tfsdklog.WithLogName("metal"),
+		tflog.WithLevelFromEnv("TF_LOG_PROVIDER", "metal"))
+})
 
 // guard runs one RPC, turns a panic into a diagnostic, and cleans the diagnostics. failed makes the answer from the diagnostic of a panic.
 func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (Resp, error),

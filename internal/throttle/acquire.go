@@ -39,6 +39,12 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		w.where = l.records.Where(lock.Name) // the first creation may have changed it
 		asked := time.Now()
 		held, rerr := l.records.Read(answered, mine.Name)
+		var standing Standing
+		if held == nil {
+			l.seen.forget(mine.Name)
+		} else {
+			standing = l.seen.standing(held, asked)
+		}
 		switch {
 		case held == nil:
 			isHeld = isHeld && rerr != nil
@@ -48,10 +54,10 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		case held.Holder == mine.Holder: // an answer was lost
 			mine.From, mine.Words = held.From, held.Words
 			return asked.Add(-held.Age), 0, nil
-		case held.Standing() != Held:
+		case standing != Held:
 			var mineNow bool
 			if mineNow, rerr = l.takeOver(answered, held, mine); mineNow {
-				return asked, held.blocked(), nil
+				return asked, held.blocked(standing), nil
 			}
 		default:
 			if isHeld = true; w.isTooLong(held) {
@@ -138,11 +144,12 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 	mark := Record{Name: takeoverOf(dead.Holder), Description: takeoverDescription, Holder: mine.Holder}
 	created, err := l.records.Create(ctx, mark)
 	if !created {
+		asked := time.Now()
 		left, rerr := l.records.Read(ctx, mark.Name)
 		switch {
 		case rerr == nil && left != nil && left.Holder == mine.Holder: // the answer was lost
-		case rerr == nil && left != nil && left.Standing() == Left:
-			return false, l.records.Delete(ctx, mark.Name)
+		case rerr == nil && left != nil && l.seen.standing(left, asked) == Left:
+			return false, l.remove(ctx, left)
 		default:
 			return false, err
 		}

@@ -26,7 +26,7 @@ type Limiter struct {
 	queue    []*waiter
 	running  bool               // a goroutine runs rounds for the queue
 	stop     context.CancelFunc // stops these rounds
-	ended    chan struct{}      // closed when these rounds have ended
+	ended    <-chan struct{}    // closed when these rounds have ended
 	own      map[string]bool    // machines on which this process has started an operation
 	starts   map[string]start   // machines that are being switched on or restarted
 	kept     map[string]keeping // machines that keep their slot
@@ -55,13 +55,13 @@ type Send func(ctx context.Context, seen *Machine) error
 // waiter is a verb that waits for a slot.
 type waiter struct {
 	Ticket
-	arrived  time.Time                                  // when it was added to the queue
-	log      func(text string, args ...any)             // logs what the machine does; the text is a predicate
-	told     int                                        // the place in the queue that the log has told last; zero: none
-	send     func(until time.Time, seen *Machine) error // returns the error of the caller's Send
-	left     func() bool                                // reports whether the caller has stopped waiting
-	outcome  chan error                                 // gets one error: of send, or the reason why no machine gets a slot any more
-	panicked any                                        // the value with which send panicked
+	arrived  time.Time                                       // when it was added to the queue
+	log      func(text string, args ...any)                  // logs what the machine does; the text is a predicate
+	told     int                                             // the place in the queue that the log has told last; zero: none
+	send     func(held context.Context, seen *Machine) error // returns the error of the caller's Send
+	left     func() bool                                     // reports whether the caller has stopped waiting
+	outcome  chan error                                      // gets one error: of send, or the reason why no machine gets a slot any more
+	panicked any                                             // the value with which send panicked
 }
 
 // placeOf is the key of InPlaceOf.
@@ -118,9 +118,10 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 		},
 		left:    func() bool { return ctx.Err() != nil },
 		outcome: make(chan error, 1),
-		send: func(until time.Time, seen *Machine) error {
-			sending, cancel := context.WithDeadline(ctx, until)
+		send: func(held context.Context, seen *Machine) error {
+			sending, cancel := context.WithCancel(ctx)
 			defer cancel()
+			defer context.AfterFunc(held, cancel)()
 			tracing.End(waiting, nil)
 			err := noted(sending, seen)
 			if l.site.Refused(err) {

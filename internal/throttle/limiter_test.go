@@ -41,7 +41,11 @@ type yard struct {
 	replaced int
 	read     int
 	deleted  int
-	silent   bool // no Replace is answered
+	silent   bool          // no Replace is answered
+	away     bool          // nothing is answered
+	slow     time.Duration // how long each other answer takes
+	ahead    time.Duration // how far the clock of the site has jumped
+	panics   string        // the request that panics, once
 	log      []string
 }
 
@@ -69,7 +73,35 @@ func (y *yard) change(id string, change func(m *throttle.Machine)) {
 	y.machines[id] = m
 }
 
+// answer takes the time of an answer. It returns an error if there is none.
+func (y *yard) answer(request string) error {
+	y.mu.Lock()
+	slow, away, panics := y.slow, y.away, y.panics == request
+	if panics {
+		y.panics = ""
+	}
+	y.mu.Unlock()
+	if panics {
+		panic("a defect in " + request)
+	}
+	time.Sleep(slow)
+	if away {
+		return errPassing
+	}
+	return nil
+}
+
+// set changes the site.
+func (y *yard) set(change func()) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	change()
+}
+
 func (y *yard) Machines(context.Context) ([]throttle.Machine, error) {
+	if err := y.answer("list"); err != nil {
+		return nil, err
+	}
 	defer time.Sleep(y.answers)
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -92,6 +124,9 @@ func (y *yard) NextMachines(ctx context.Context) ([]throttle.Machine, error) {
 }
 
 func (y *yard) Create(_ context.Context, record throttle.Record) (bool, error) {
+	if err := y.answer("create"); err != nil {
+		return false, err
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.tried++
@@ -108,6 +143,9 @@ func (y *yard) Create(_ context.Context, record throttle.Record) (bool, error) {
 }
 
 func (y *yard) Read(_ context.Context, name string) (*throttle.Record, error) {
+	if err := y.answer("read"); err != nil {
+		return nil, err
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.read++
@@ -115,11 +153,14 @@ func (y *yard) Read(_ context.Context, name string) (*throttle.Record, error) {
 	if !exists {
 		return nil, nil
 	}
-	record.Age = time.Since(y.made[name])
+	record.Age = time.Since(y.made[name]) + y.ahead
 	return &record, nil
 }
 
 func (y *yard) Replace(_ context.Context, holder string, record throttle.Record) (bool, error) {
+	if err := y.answer("replace"); err != nil {
+		return false, err
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.silent {
@@ -136,6 +177,9 @@ func (y *yard) Replace(_ context.Context, holder string, record throttle.Record)
 }
 
 func (y *yard) Delete(_ context.Context, name string) error {
+	if err := y.answer("delete"); err != nil {
+		return err
+	}
 	<-time.After(y.distance)
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -164,8 +208,19 @@ func (y *yard) listed() int {
 	return y.lists
 }
 
-func (y *yard) Now() time.Time         { return time.Now() }
+func (y *yard) Now() time.Time {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return time.Now().Add(y.ahead)
+}
+
 func (y *yard) Refused(err error) bool { return errors.Is(err, errRefused) }
+
+func (y *yard) AnswersTake() time.Duration {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return max(y.answers, y.slow)
+}
 
 func (y *yard) Partial() bool { return false }
 

@@ -4,23 +4,26 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // Times of a lock.
 const (
-	renewEvery  = lease / 3
-	renewAgain  = 2 * time.Second        // after a renewal that failed
-	loseAfter   = lease * 5 / 6          // without a renewal, before others may take the lock over
-	tellAfter   = 5 * time.Second        // of waiting
-	tellEvery   = 30 * time.Second       // from then on
-	lockTries   = 5                      // how many requests for a lock may fail in a row
-	longestLook = 500 * time.Millisecond // between two looks at a lock that another run holds, on average
-	unseenFor   = 10 * time.Second       // that a record exists and cannot be read, until it counts as one of others
+	leastLease   = time.Minute            // of a record without a renewal, until others may take the lock over
+	longestLease = 15 * time.Minute       // of a record in which another one stands
+	leaseAnswers = 10                     // the lease lasts at least so many of the site's answers
+	renewAgain   = 2 * time.Second        // after a renewal that failed
+	tellAfter    = 5 * time.Second        // of waiting
+	tellEvery    = 30 * time.Second       // from then on
+	lockTries    = 5                      // how many requests for a lock may fail in a row
+	longestLook  = 500 * time.Millisecond // between two looks at a lock that another run holds, on average
+	unseenFor    = 10 * time.Second       // that a record exists and cannot be read, until it counts as one of others
 )
 
 // Lock is a lock that all runs on a site share.
@@ -41,6 +44,7 @@ type Locks struct {
 	mu      sync.Mutex
 	inside  map[string]*inside
 	left    map[string]Record // that this process has left with words
+	seen    sightings
 }
 
 // inside is the mutex of a lock within the process.
@@ -80,13 +84,30 @@ func (l *Locks) Look(ctx context.Context, name string) (Standing, error) {
 	return record.Standing(), nil
 }
 
-// IsHeld reports whether a run has a lock, by the site's clock. It deletes the record that a dead run has left.
+// IsHeld reports whether a run has a lock. It counts as held until this process has seen for the lease that nobody renews it. IsHeld deletes
+// the record that a dead run has left.
 func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
-	standing, err := l.Look(ctx, name)
+	asked := time.Now()
+	record, err := l.records.Read(ctx, name)
+	if err != nil || record == nil {
+		l.seen.forget(name)
+		return false, err
+	}
+	standing := l.seen.standing(record, asked)
 	if standing == Left {
-		err = l.records.Delete(ctx, name)
+		err = l.remove(ctx, record)
 	}
 	return standing == Held, err
+}
+
+// remove deletes the record of a dead run, unless a run has renewed it or taken it over meanwhile: it takes the record over before.
+func (l *Locks) remove(ctx context.Context, dead *Record) error {
+	mine := *dead
+	mine.Holder = rand.Text()
+	if replaced, err := l.records.Replace(ctx, dead.Holder, mine); !replaced {
+		return err
+	}
+	return l.records.Delete(ctx, dead.Name)
 }
 
 // take takes a lock. If the user may not write records, the caller has the lock of this process alone. With any other error, it has none.
@@ -103,7 +124,10 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 	if err != nil {
 		return nil, found, nil, err
 	}
-	record := Record{Name: lock.Name, Description: lock.Description, Holder: rand.Text()}
+	record := Record{
+		Name: lock.Name, Description: lock.Description, Holder: rand.Text(),
+		Lease: l.lease(),
+	}
 	taken, blocked, err := l.acquire(ctx, waiting, lock, &record)
 	if fault.Is(err, kindNotAllowed) {
 		return ctx, found, func([]Word) { leave() }, err
@@ -119,6 +143,11 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 			l.release(context.WithoutCancel(ctx), record, at, words)
 		}
 	}, nil
+}
+
+// lease returns how long this process has a lock without a renewal. It lasts for many answers, however slow the site is.
+func (l *Locks) lease() time.Duration {
+	return min(max(leastLease, leaseAnswers*l.records.AnswersTake()), longestLease)
 }
 
 // Found is what a caller finds when it takes a lock.
@@ -160,34 +189,43 @@ func (l *Locks) enter(ctx, waiting context.Context, lock Lock) (leave func(), er
 	}
 }
 
-// renewed renews a record that was just taken until stop is called. stop returns when the record was renewed last; zero if it is lost.
+// renewed renews a record that was just taken until stop is called. held ends before others may take the lock over. stop returns when the
+// record was renewed last; zero if it is lost.
 func (l *Locks) renewed(ctx context.Context, lock Lock, record Record, taken time.Time) (held context.Context, stop func() time.Time) {
 	held, end := context.WithCancelCause(ctx)
 	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a holder that the user has interrupted may still clean up
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for pause := renewEvery; rest.Sleep(renewing, pause) == nil; {
+	lose := func() {
+		end(&fault.Error{
+			Kind: KindLost, Advice: "Check that Ironic answers, and try again.",
+			Fact: fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", lock.For),
+		})
+	}
+	keepFor := record.lease() * 5 / 6
+	late := time.AfterFunc(time.Until(taken.Add(keepFor)), lose)
+	done := routine.Go(func() {
+		defer late.Stop()
+		for pause := record.lease() / 3; rest.Sleep(renewing, pause) == nil; {
 			asked := time.Now()
 			record.Renewals++
 			renewed, err := l.records.Replace(renewing, record.Holder, record)
 			switch {
 			case renewing.Err() != nil:
 				return
-			case renewed:
-				taken, pause = asked, renewEvery
-			case err == nil || time.Since(taken) > loseAfter:
+			case renewed && late.Reset(time.Until(asked.Add(keepFor))):
+				taken, pause = asked, record.lease()/3
+			case err == nil || held.Err() != nil:
 				taken = time.Time{}
-				end(&fault.Error{
-					Kind: KindLost, Advice: "Check that Ironic answers, and try again.",
-					Fact: fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", lock.For),
-				})
+				lose()
 				return
 			default:
 				pause = renewAgain
 			}
 		}
-	}()
+	}, func(err *routine.PanicError) {
+		l.records.Log(ctx, slog.LevelError, "panic while a lock was renewed", "lock", lock.Name, "panic", err.Value, "stack", err.Stack)
+		taken = time.Time{}
+		lose()
+	})
 	return held, func() time.Time {
 		cancel()
 		<-done
@@ -203,7 +241,7 @@ func (l *Locks) release(ctx context.Context, record Record, renewed time.Time, w
 	left := record
 	left.From, left.Words, left.Released = "", words, true
 	left.Renewals++
-	for time.Since(renewed) < lease/2 {
+	for time.Since(renewed) < record.lease()/2 {
 		var err error
 		if record.From != "" { // this record leads to it
 			err = l.records.Delete(ctx, takeoverOf(record.From))

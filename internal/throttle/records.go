@@ -17,9 +17,13 @@ type Record struct {
 	Renewals    int
 	Words       []Word        // of the runs whose machines wait
 	Released    bool          // the holder does not have it any more; it stays for its words
+	Lease       time.Duration // how long its holder has it without a renewal; zero: leastLease
 	Run         string        // the run of the holder, for messages. The site sets it
-	Age         time.Duration // since it was created, replaced or renewed. The site sets it
+	Age         time.Duration // since it was created, replaced or renewed, by the site's clocks, which may have jumped. The site sets it
 }
+
+// lease returns how long the holder of the record has it without a renewal. What others have written is believed within bounds.
+func (r *Record) lease() time.Duration { return min(max(r.Lease, leastLease), longestLease) }
 
 // Standing says what a record means to a run that wants the lock.
 type Standing string
@@ -31,10 +35,11 @@ const (
 	Left     Standing = "left"     // the run that had it, or whose machines wait, has not renewed it for longer than the lease: it is dead
 )
 
-// Standing returns the standing of the record. Runs take a released and a left one over.
+// Standing returns the standing of the record as far as one look tells, by the site's clocks: for people. Nobody may act by it, because
+// clocks jump: see sightings. An age below zero tells nothing.
 func (r *Record) Standing() Standing {
 	switch {
-	case r.Age > lease:
+	case r.Age > r.lease():
 		return Left
 	case r.Released:
 		return Released
@@ -45,15 +50,15 @@ func (r *Record) Standing() Standing {
 // WaitingAt returns the words of the runs whose machines wait at a time by the site's clock: those that a run finds that takes the lock
 // then.
 func (r *Record) WaitingAt(now time.Time) []Word {
-	return alive(Found{Words: r.Words, Blocked: r.blocked()}, "", now)
+	return alive(Found{Words: r.Words, Blocked: r.blocked(r.Standing())}, "", now, r.lease())
 }
 
-// blocked returns how long a dead run has had the lock.
-func (r *Record) blocked() time.Duration {
-	if r.Released || r.Standing() != Left {
+// blocked returns how long a dead run has had the lock, if the record has a standing.
+func (r *Record) blocked(standing Standing) time.Duration {
+	if r.Released || standing != Left {
 		return 0
 	}
-	return r.Age
+	return max(r.Age, 0)
 }
 
 // Records are the records of a site.
@@ -69,6 +74,8 @@ type Records interface {
 	Delete(ctx context.Context, name string) error
 	// Where names a record as users find it on the site, for messages.
 	Where(name string) string
+	// AnswersTake returns how long the slowest of the site's recent answers took.
+	AnswersTake() time.Duration
 	// MayPass reports whether a request that failed may succeed later.
 	MayPass(err error) bool
 	// Log writes a line to the log. Attributes follow as keys and values.

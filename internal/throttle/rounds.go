@@ -6,30 +6,26 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
 
-// Times of a round. A round sends no verb after workBudget; another run may take over a lock after lease. The limit can be
-// exceeded only if a conductor or the network delays a request for longer than the difference
+// Times of a round. A verb is cancelled when the lock is lost (Locks.renewed); another run may take the lock over after the rest of the lease.
+// The limit can be exceeded only if a conductor or the network delays a request for longer than that
 // (reference/limit.md#what-a-lock-guarantees).
 const (
-	lease       = 60 * time.Second
-	workBudget  = 20 * time.Second
+	roundFor    = 20 * time.Second       // a round that takes longer, besides its list, sends one verb, so that other runs get their turn
 	gatherFor   = 200 * time.Millisecond // before a round, so that machines that arrive together share its lock and list
 	freshFor    = 10 * time.Second       // how long the list of a round may serve as the read before a verb
 	backOffFrom = 10 * time.Second       // after a refusal by the site's own limit
 )
 
-var (
-	errPanic = errors.New("panic")
-	errSend  = errors.New("the verb was not sent") // a panic of its Send
-)
+var errSend = errors.New("the verb was not sent") // a panic of its Send
 
 // enqueue adds a waiter to the queue, and starts rounds if none are running.
 func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
@@ -39,18 +35,27 @@ func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
 	if l.running {
 		return
 	}
-	before, ended := l.ended, make(chan struct{})
+	before := l.ended
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
-	l.running, l.ended = true, ended
-	go func() {
-		defer close(ended)
+	l.running = true
+	l.ended = routine.Go(func() {
 		if before != nil {
 			<-before
 		}
 		ctx, span := tracing.Start(tracing.AboutSeveral(ctx), "admissions")
 		defer tracing.End(span, nil)
 		l.run(ctx)
-	}()
+	}, func(err *routine.PanicError) { l.broken(ctx, err) })
+}
+
+// broken ends the wait of all machines after a panic outside a round.
+func (l *Limiter) broken(ctx context.Context, err *routine.PanicError) {
+	l.site.Log(ctx, slog.LevelError, "admissions have failed", "panic", err.Value, "stack", err.Stack)
+	l.fail(err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = false
+	l.stop()
 }
 
 // dequeue removes a waiter whose caller has stopped waiting, and reports whether it was still in the queue.
@@ -79,7 +84,9 @@ func (l *Limiter) run(ctx context.Context) {
 			continue
 		}
 		l.site.Log(ctx, slog.LevelWarn, "a round of admissions failed", "error", err)
-		if !l.site.MayPass(err) && !errors.Is(err, errPanic) {
+		if panicked, is := errors.AsType[*routine.PanicError](err); is {
+			l.site.Log(ctx, slog.LevelError, "panic in a round of admissions", "panic", panicked.Value, "stack", panicked.Stack)
+		} else if !l.site.MayPass(err) {
 			l.fail(err)
 			continue
 		}
@@ -138,11 +145,7 @@ func (l *Limiter) fail(err error) {
 
 // try runs a round if there may be a free slot. A panic fails this round only.
 func (l *Limiter) try(ctx context.Context, mayHaveRoom bool) (again bool, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
-		}
-	}()
+	defer routine.Recover(&err)
 	if mayHaveRoom {
 		if err := rest.Sleep(ctx, gatherFor); err != nil {
 			return true, err
@@ -190,25 +193,26 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 		}
 	}()
 	l.forgetFreed()
-	listed := time.Now()
-	machines, err := l.site.Machines(ctx)
+	asked := time.Now()
+	machines, err := l.site.Machines(held)
 	if err != nil {
 		return true, fmt.Errorf("count the machines with an operation in progress: %w", err)
 	}
+	listed := time.Now()
 	var d Decision
 	d, considered = l.decide(machines, l.others(found))
 	l.tellYields(ctx, d)
-	for _, t := range d.Go {
-		if time.Since(listed) > workBudget || held.Err() != nil {
+	for i, t := range d.Go {
+		if i > 0 && time.Since(listed) > roundFor || held.Err() != nil {
 			return true, nil
 		}
 		if w := l.take(t); w != nil {
 			var seen *Machine
-			usable := locked && time.Since(listed) < freshFor && w.arrived.Before(listed)
+			usable := locked && time.Since(asked) < freshFor && w.arrived.Before(asked)
 			if i := slices.IndexFunc(machines, func(m Machine) bool { return m.ID == t.ID }); i >= 0 && usable {
 				seen = &machines[i]
 			}
-			tell, err := l.send(ctx, w, listed.Add(workBudget), seen)
+			tell, err := l.send(ctx, held, w, seen)
 			failed = append(failed, tell)
 			if l.site.Refused(err) {
 				return true, err
@@ -234,10 +238,10 @@ func (l *Limiter) take(t Ticket) *waiter {
 // send sends a waiter's verb and gives the waiter its outcome if it was sent. A verb that the site refuses returns to its place in
 // the queue. Any other failure is returned as tell, which the caller must call when it has released the lock: a run may end with the
 // failure of its last machine.
-func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Machine) (tell func(), err error) {
+func (l *Limiter) send(ctx, held context.Context, w *waiter, seen *Machine) (tell func(), err error) {
 	waited := time.Since(w.Queued)
 	w.log(fmt.Sprintf("has a slot after %s", waited.Round(100*time.Millisecond)), "waited", waited)
-	err = l.guarded(ctx, w, until, seen)
+	err = l.guarded(ctx, held, w, seen)
 	switch {
 	case err == nil:
 		l.mu.Lock()
@@ -246,7 +250,9 @@ func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Ma
 		w.outcome <- nil
 	case l.site.Refused(err) && !w.left():
 		w.log("waits again: Ironic's own limit has refused the operation")
-		l.enqueue(ctx, w)
+		if l.enqueue(ctx, w); w.left() && l.dequeue(w) { // its caller has looked for it before
+			return func() { w.outcome <- err }, nil
+		}
 	default:
 		return func() { w.outcome <- err }, err
 	}
@@ -254,14 +260,16 @@ func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Ma
 }
 
 // guarded sends a waiter's verb and stores a panic for the waiter's own goroutine.
-func (l *Limiter) guarded(ctx context.Context, w *waiter, until time.Time, seen *Machine) (err error) {
-	defer func() {
-		if w.panicked = recover(); w.panicked != nil {
-			l.site.Log(ctx, slog.LevelError, "panic while a verb was sent", "panic", w.panicked, "stack", string(debug.Stack()))
-			err = errSend
-		}
+func (l *Limiter) guarded(ctx, held context.Context, w *waiter, seen *Machine) (err error) {
+	err = func() (err error) {
+		defer routine.Recover(&err)
+		return w.send(held, seen)
 	}()
-	return w.send(until, seen)
+	if panicked, is := errors.AsType[*routine.PanicError](err); is {
+		l.site.Log(ctx, slog.LevelError, "panic while a verb was sent", "panic", panicked.Value, "stack", panicked.Stack)
+		w.panicked, err = panicked.Value, errSend
+	}
+	return err
 }
 
 // lockName is the name of the lock of the limit, the same in all versions of this provider.
@@ -270,7 +278,7 @@ const lockName = "admission"
 // The lock of the limit.
 const (
 	lockDescription = "terraform-provider-metal: admission lock, held for seconds"
-	longestHold     = 10 * time.Minute // of the lock by a run: a round has a list, and sends verbs for workBudget
+	longestHold     = 10 * time.Minute // of the lock by a run: a round has a list, and sends verbs for roundFor
 )
 
 // lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If

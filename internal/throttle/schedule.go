@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 )
 
 // The scheduler is a pure function from a census of machines to a decision. It has no clock and starts nothing.
@@ -68,10 +70,10 @@ func (w Word) before(t Ticket) bool {
 
 // alive returns the words of other runs that were not left for longer than the lease. The time during which a dead run had the lock does
 // not count, because no run could renew its words then.
-func alive(found Found, run string, now time.Time) []Word {
+func alive(found Found, run string, now time.Time, lease time.Duration) []Word {
 	var all []Word
 	for _, w := range found.Words {
-		if w.Run != run && now.Sub(w.Renewed) < lease+found.Blocked {
+		if w.Run != run && clock.IsYoung(w.Renewed, now, lease+found.Blocked) {
 			all = append(all, w)
 		}
 	}

@@ -208,7 +208,7 @@ func (s *site) round(run int, now time.Duration, r *result) error {
 			byID[h.id] = h
 		}
 	}
-	others := throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now))
+	others := throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now), time.Minute)
 	d := throttle.Decide(s.limit, census, tickets, others...)
 	if err := s.overtakes(run, census, d); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (s *site) leave(run int, now time.Duration) {
 			tickets = append(tickets, throttle.Ticket{ID: h.id, Failures: h.failures, Queued: noon.Add(h.queued)})
 		}
 	}
-	s.words = append(throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now)),
+	s.words = append(throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now), time.Minute),
 		throttle.WordsOf(s.name(run), s.limit.Max, tickets, 0, noon.Add(now))...)
 }
 

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // A run whose machines wait leaves words in the record of the lock, where each run that takes the lock finds them
 // (reference/limit.md#words-of-other-runs). It writes them when it releases the lock, and renews them by a round.
-const renewWords = lease / 2
+func (l *Limiter) renewWords() time.Duration { return l.locks.lease() / 2 }
 
 // leave returns the words for the next holder of the lock: those of other runs that are alive, and those of this run for the machines
 // of a decision that still wait. refused says that the site's own limit has refused a machine: others need not wait for this run then.
@@ -17,7 +19,7 @@ func (l *Limiter) leave(found Found, considered []Ticket, refused bool) []Word {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.site.Now()
-	words := alive(found, l.id, now)
+	words := alive(found, l.id, now, l.locks.lease())
 	l.worded = time.Time{}
 	if refused {
 		return words
@@ -38,7 +40,7 @@ func (l *Limiter) leave(found Found, considered []Ticket, refused bool) []Word {
 func (l *Limiter) others(found Found) []Word {
 	now := l.site.Now()
 	ahead := time.Until(now)
-	words := alive(found, l.id, now)
+	words := alive(found, l.id, now, l.locks.lease())
 	for i := range words {
 		words[i].Since = words[i].Since.Add(-ahead)
 	}
@@ -66,21 +68,20 @@ func (l *Limiter) forgetFreed() {
 // words of this run must be renewed: then it is time for a round.
 func (l *Limiter) next(ctx context.Context) ([]Machine, error) {
 	look, stop := context.WithCancel(ctx)
-	woken := make(chan bool, 1)
-	go func() {
+	woken, renewal := false, l.renewal()
+	ended := routine.Go(func() {
 		defer stop()
 		select {
 		case <-l.freed:
-			woken <- true
-		case <-l.renewal():
-			woken <- true
+			woken = true
+		case <-renewal:
+			woken = true
 		case <-look.Done():
-			woken <- false
 		}
-	}()
+	}, func(*routine.PanicError) {}) // it calls nothing that can panic
 	machines, err := l.site.NextMachines(look)
 	stop()
-	if <-woken {
+	if <-ended; woken {
 		return nil, ctx.Err()
 	}
 	return machines, err
@@ -93,7 +94,7 @@ func (l *Limiter) renewal() <-chan time.Time {
 	if l.worded.IsZero() {
 		return nil
 	}
-	return time.After(time.Until(l.worded.Add(renewWords)))
+	return time.After(time.Until(l.worded.Add(l.renewWords())))
 }
 
 // tellYields logs when this run begins to leave free slots to other runs.

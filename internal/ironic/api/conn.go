@@ -97,6 +97,7 @@ type Conn struct {
 	refused  bool      // a request was given up because its connection was refused, before the first answer
 	keystone *keystone // nil without Keystone
 
+	pace  pace
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
 
 	mu      sync.Mutex
@@ -162,6 +163,9 @@ func (c *Conn) ServerNow() time.Time { return time.Now().Add(c.Ahead()) }
 
 // Ahead returns how far the server's clock is ahead of the local one, to about two seconds: differences up to that count as none.
 func (c *Conn) Ahead() time.Duration { return time.Duration(c.clock.Load()) }
+
+// AnswersTake returns how long the slowest answer of the last minutes took.
+func (c *Conn) AnswersTake() time.Duration { return c.pace.slowest() }
 
 // connected returns the service client; nil before the first successful use.
 func (c *Conn) connected() *gophercloud.ServiceClient {

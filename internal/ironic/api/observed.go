@@ -50,6 +50,7 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	o.note(r, start, resp.StatusCode, false)
 	o.conn.setClock(resp.Header)
+	o.conn.pace.note(time.Since(start))
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
 	return resp, nil

@@ -47,9 +47,6 @@ func (p *Patience) Blind() error {
 // ErrNoPoll says that no poll has returned the object within the time that the caller gave.
 var ErrNoPoll = errors.New("no poll in time")
 
-// ErrPanic says that a poll panicked. Other waiters continue.
-var ErrPanic = errors.New("panic")
-
 // KindBlind is the kind of ErrNoPoll of a caller whose polls have all failed. The error of the last poll is in About and not a cause,
 // because it says nothing about the object.
 const KindBlind fault.Kind = "blind"

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // wantList records that a waiter needs a list, which is requested no sooner than `after` the last one, and starts the lister; mu
@@ -96,7 +98,7 @@ func (w *Watch[T]) list(ctx context.Context) {
 // everything requests a list. It also returns the length of the following pause, as a multiple of the request's duration. A panic
 // is an error of the list.
 func (w *Watch[T]) everything(ctx context.Context) (all map[string]*T, pauses time.Duration, err error) {
-	defer recoverPoll(&err)
+	defer routine.Recover(&err)
 	if all, err = w.all(ctx); err != nil {
 		return nil, restAlone, err
 	}

@@ -1,7 +1,6 @@
 package polling
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -77,10 +76,4 @@ func (m *wait) failed(longest time.Duration) {
 // polling adds to an operation.
 func intervalAfter(inState, longest time.Duration) time.Duration {
 	return min(max(inState/oldShare, oldFirst), longest)
-}
-
-func recoverPoll(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("poll Ironic: %w: %v", api.ErrPanic, r)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -240,6 +241,6 @@ func (w *Watch[T]) single(ctx context.Context, me *waiter[T]) (p poll[T], pause 
 
 // get reads one object. A panic is an error of the poll.
 func (w *Watch[T]) get(ctx context.Context, id string) (value *T, err error) {
-	defer recoverPoll(&err)
+	defer routine.Recover(&err)
 	return w.one(ctx, id)
 }

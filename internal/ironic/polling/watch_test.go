@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -404,7 +405,7 @@ func TestWatch_panic(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, id := range names(waiters) {
 				wg.Go(func() {
-					if _, err := w.Next(t.Context(), id, time.Hour); !errors.Is(err, api.ErrPanic) {
+					if _, err := w.Next(t.Context(), id, time.Hour); !routine.Is(err) {
 						t.Errorf("next = %v, want the panic", err)
 					}
 				})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -51,7 +52,7 @@ func trimmed(err error) string { return Ended(err.Error())[:len(Ended(err.Error(
 // was stopped, panicked, or timed out without a failed poll.
 func Unwatched(ctx context.Context, object, state string, err error) error {
 	switch {
-	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, api.ErrPanic):
+	case err == nil, ctx.Err() != nil, IsUnwatched(err), routine.Is(err):
 		return err
 	case fault.Is(err, api.KindBlind):
 		err = fault.AboutOf[error](err, api.KindBlind)

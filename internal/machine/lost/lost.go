@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -58,12 +59,12 @@ func IsOther(seen time.Time, n *ironic.Node, instance string) bool {
 	if seen.IsZero() {
 		return false
 	}
-	return changed(n).Before(seen.Add(-notes.ClockSlack)) || madeAfter(seen, n) && !isRestored(n, instance)
+	return changed(n).Before(seen.Add(-clock.Slack)) || madeAfter(seen, n) && !isRestored(n, instance)
 }
 
 // madeAfter reports whether the record of a node was made after Terraform has seen it last.
 func madeAfter(seen time.Time, n *ironic.Node) bool {
-	return n.CreatedAt.After(seen.Add(notes.ClockSlack))
+	return n.CreatedAt.After(seen.Add(clock.Slack))
 }
 
 // isRestored reports whether the record of a node is restored, for the deployment of an instance, or for its host.

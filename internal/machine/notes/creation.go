@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -23,15 +24,6 @@ const doneAge = 15 * time.Minute
 // MarkAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is
 // now.
 const MarkAge = 24 * time.Hour
-
-// ClockSlack is how far the clocks of conductors and API may differ, and times in whole seconds from others.
-const ClockSlack = 5 * time.Second
-
-// IsYoung reports whether a time is at most so long ago. A time to come is not: another clock has written it, or a client has
-// invented it.
-func IsYoung(at, now time.Time, age time.Duration) bool {
-	return now.Sub(at) <= age && !at.After(now.Add(ClockSlack))
-}
 
 // TakeOverWait is how long a run waits for another one that takes over the same creation.
 const TakeOverWait = 2 * time.Minute
@@ -134,7 +126,7 @@ func (r *Run) IsLeft(mark *Creation, extra map[string]any) bool {
 	if !r.IsDead(mark) {
 		return false
 	}
-	if mark.Done.IsZero() || IsYoung(mark.Done, r.client.ServerNow(), doneAge) {
+	if mark.Done.IsZero() || clock.IsYoung(mark.Done, r.client.ServerNow(), doneAge) {
 		return true
 	}
 	deployment := CreationOf(extra, MarkReservation)
@@ -143,12 +135,12 @@ func (r *Run) IsLeft(mark *Creation, extra map[string]any) bool {
 
 // IsRecent reports whether a creation began so recently, by the server's clock, that it may be taken over.
 func (r *Run) IsRecent(mark *Creation) bool {
-	return mark != nil && IsYoung(mark.Since, r.client.ServerNow(), MarkAge)
+	return mark != nil && clock.IsYoung(mark.Since, r.client.ServerNow(), MarkAge)
 }
 
 // IsPast reports whether a mark has not a time that is still to come, which no run has written.
 func (r *Run) IsPast(mark *Creation) bool {
-	return !mark.Since.After(r.client.ServerNow().Add(ClockSlack))
+	return !mark.Since.After(r.client.ServerNow().Add(clock.Slack))
 }
 
 // Started returns when this run began, by the server's clock.
@@ -170,7 +162,7 @@ func supersededBy(by *Creation, what string) *failure.Error {
 // Superseded returns an error of KindSuperseded if extra has the mark of another run that takes over what this one creates, so after this
 // one has begun.
 func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
-	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.Started().Add(-ClockSlack)) &&
+	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.Started().Add(-clock.Slack)) &&
 		r.IsPast(mark) {
 		return supersededBy(mark, what)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -73,7 +74,7 @@ func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 }
 
 // IsOld reports whether the note is too old to count. One of a time to come counts no more: no command of this site has written it.
-func (o *Operation) IsOld(now time.Time) bool { return !IsYoung(o.Since, now, MarkAge) }
+func (o *Operation) IsOld(now time.Time) bool { return !clock.IsYoung(o.Since, now, MarkAge) }
 
 // IsOver reports whether the note on a node no longer matters: it is old, or its goal was reached after it was written. A machine that has
 // not left the pool since may still wait for its operation.

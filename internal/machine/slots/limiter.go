@@ -12,6 +12,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -134,6 +135,9 @@ func (s *limited) NextMachines(ctx context.Context) ([]throttle.Machine, error) 
 // Now returns the time of Ironic's clock.
 func (s *limited) Now() time.Time { return s.c.ServerNow() }
 
+// AnswersTake returns how long the slowest of Ironic's recent answers took.
+func (s *limited) AnswersTake() time.Duration { return s.c.AnswersTake() }
+
 // Partial reports whether the user may be unable to see some nodes of the site.
 func (s *limited) Partial() bool { return s.c.Project() != "" }
 
@@ -142,7 +146,7 @@ func (s *limited) Refused(err error) bool { return IsCapacityError(err) }
 
 // MayPass reports whether a failed request may succeed later. After a panic in a poll, the other callers continue.
 func (s *limited) MayPass(err error) bool {
-	return api.MayPass(err) || errors.Is(err, api.ErrPanic)
+	return api.MayPass(err) || routine.Is(err)
 }
 
 // Log writes a log line without secrets.

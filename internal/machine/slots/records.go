@@ -38,6 +38,7 @@ type recordExtra struct {
 	Holders map[string]int `json:"holders,omitempty"` // holder -> how often it has renewed the record
 	From    string         `json:"from,omitempty"`
 	Run     string         `json:"run,omitempty"`
+	Lease   int            `json:"lease,omitempty"` // in seconds
 	About   string         `json:"about,omitempty"` // for people who find an allocation
 
 	Released bool            `json:"released,omitempty"`
@@ -46,7 +47,9 @@ type recordExtra struct {
 
 // extraOf returns extra of a record of a kind.
 func (s *limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
-	extra := recordExtra{From: record.From, Run: s.run, Released: record.Released, Waiting: record.Words}
+	extra := recordExtra{
+		From: record.From, Run: s.run, Lease: int(record.Lease / time.Second), Released: record.Released, Waiting: record.Words,
+	}
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
 	}
@@ -159,6 +162,7 @@ func (body *record) content(now time.Time) throttle.Record {
 	var extra recordExtra
 	if json.Unmarshal(body.Extra, &extra) == nil && len(extra.Holders) == 1 {
 		r.From, r.Released, r.Words = extra.From, extra.Released, extra.Waiting
+		r.Lease = time.Duration(min(max(extra.Lease, 0), 1<<20)) * time.Second
 		if ironic.IsUUID(extra.Run) {
 			r.Run = extra.Run
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -134,12 +135,13 @@ func (f *findings) each(ctx context.Context, doing string, parallel int, all []*
 }
 
 func (f *findings) guarded(ctx context.Context, c *candidate, work func(context.Context, *candidate)) {
-	defer func() {
-		if r := recover(); r != nil {
-			f.fail(ctx, c.node, "work on it", fmt.Errorf("panic: %v", r))
-		}
-	}()
-	work(ctx, c)
+	if err := func() (err error) {
+		defer routine.Recover(&err)
+		work(ctx, c)
+		return nil
+	}(); err != nil {
+		f.fail(ctx, c.node, "work on it", err)
+	}
 }
 
 // Standing is the state of a node and its hardware at one moment.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
@@ -76,6 +77,6 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 // mayLive reports whether the run that has left a note on a node at a time may be alive. Other changes of the state tell nothing: Ironic
 // and operators make them, too.
 func (s Seen) mayLive(run string, since time.Time, n *ironic.Node) bool {
-	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && notes.IsYoung(n.ProvisionUpdatedAt, s.Now, aliveFor)
-	return s.Alive[run] || notes.IsYoung(since, s.Now, aliveFor) || deploys && notes.IsYoung(since, s.Now, notes.MarkAge)
+	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && clock.IsYoung(n.ProvisionUpdatedAt, s.Now, aliveFor)
+	return s.Alive[run] || clock.IsYoung(since, s.Now, aliveFor) || deploys && clock.IsYoung(since, s.Now, notes.MarkAge)
 }

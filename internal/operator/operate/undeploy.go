@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -156,7 +157,7 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 // erased says what the cleaning after an undeployment has erased; "" if no look has seen that.
 func erased(node *ironic.Node) string {
 	e := notes.ErasureOf(node)
-	if !e.IsOver() || e.Failed || node.ProvisionUpdatedAt.Sub(e.Ended).Abs() > notes.ClockSlack { // it is of an earlier undeployment
+	if !e.IsOver() || e.Failed || node.ProvisionUpdatedAt.Sub(e.Ended).Abs() > clock.Slack { // it is of an earlier undeployment
 		return ""
 	}
 	return fmt.Sprintf("cleaned by %s, %s", strings.Join(e.Steps, ", "), e.Ended.Sub(e.Began).Round(time.Second))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
@@ -293,13 +292,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
 // all its operations.
 func (d *discoveryImport) claim(ctx context.Context, id string, mark notes.Discovery) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
-			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)",
-				r)
-		}
-	}()
+	defer routine.Recover(&err)
 	return found.Claim(ctx, d.Site, id, mark)
 }
 

@@ -1,0 +1,20 @@
+// Package clock compares times that a site's clocks have written. They may differ from each other and from this computer's, and they jump.
+package clock
+
+import "time"
+
+// Slack is how far the clocks of conductors and API services may differ, and times in whole seconds from others.
+const Slack = 5 * time.Second
+
+// Age returns how long ago a time was, and false if it is to come: then another clock has written it, or a client has made it up, and nobody
+// knows its age. Both times are by the same clock, as far as one can know.
+func Age(at, now time.Time) (age time.Duration, known bool) {
+	age = now.Sub(at)
+	return max(age, 0), !at.IsZero() && age >= -Slack
+}
+
+// IsYoung reports whether a time is at most so long ago. A time to come is not.
+func IsYoung(at, now time.Time, most time.Duration) bool {
+	age, known := Age(at, now)
+	return known && age <= most
+}
