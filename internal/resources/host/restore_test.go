@@ -22,7 +22,7 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 `
 	config := func(settings ...string) string {
 		return s.Provider(settings...) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"),
-			"resource_class = "+acctest.Quoted(s.Class()), "properties = { cpus = 8 }") + idle +
+			"resource_class = "+acctest.Quoted(s.Class()), "properties = { cpus = 8 }", `power_state = "off"`) + idle +
 			acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("a")), "candidate_nodes = [metal_host.h.id]") +
 			acctest.Allocated(acctest.Image("v1"), "protected = true")
 	}
