@@ -2,8 +2,11 @@ package allocate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -13,6 +16,16 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
+// DecideRestore says what the restoration of a lost allocation does. returns: no deployment has claimed its machine.
+func DecideRestore(label string, returns bool) []decide.Notice {
+	if !returns {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(nil, "Restored machine is reserved again", fmt.Sprintf("No deployment has claimed the machine of %s. It "+
+		"returns to the pool without a cleaning, if it was there and is off, and is reserved again. If a deployment in another workspace "+
+		"runs on it, apply that first, with lost_records = \"restore\".", label))}
+}
+
 // IsRestoring reports whether the record of a node is being restored that an allocation had reserved.
 func IsRestoring(node *ironic.Node, allocation string) bool {
 	return notes.IsRestoring(node) && (node.InstanceUUID == allocation || node.InstanceUUID == "")
@@ -20,7 +33,8 @@ func IsRestoring(node *ironic.Node, allocation string) bool {
 
 // Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
 // deployment of the machine, which makes it with its UUID. returns: there is no such deployment. Then the machine returns to the pool
-// without a cleaning, and is reserved there. In between, another client may reserve the node; then Restore returns an error.
+// without a cleaning, and is reserved there, if it was in the pool and is off. In between, another client may reserve the node; then Restore
+// returns an error.
 func Restore(
 	ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, node string, returns bool, timeout time.Duration,
 ) error {
@@ -34,6 +48,9 @@ func Restore(
 	case !IsRestoring(m.Node(), spec.UUID), states.IsOccupied(m.Node()):
 		return nil
 	case returns:
+		if err := host.CheckReturn(m.Node()); err != nil {
+			return err
+		}
 		return reserveAgain(ctx, m, spec, timeout)
 	case m.Node().InstanceUUID == "":
 		var patch ironic.Patch
@@ -70,7 +87,7 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 	if err := m.SetMaintenance(ctx, machine.Maintenance{On: was.Maintenance, Reason: was.Reason}); err != nil {
 		return err
 	}
-	spec.CandidateNodes = []string{m.Node().UUID}
+	spec.CandidateNodes, spec.Node = []string{m.Node().UUID}, ""
 	a, err := failure.CreateAllocation(ctx, from, spec)
 	if err == nil {
 		_, err = AwaitAllocation(ctx, m.Site(), Request{AllocationSpec: spec}, a, timeout)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -108,15 +109,37 @@ func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Du
 	if !notes.IsRestoring(m.Node()) || m.Node().InstanceUUID != "" { // claimed since the plan
 		return nil
 	}
-	if machine.Power(m.Node()) == PowerOn && !mayBeOn && !m.Node().DisablePowerOff {
-		return isOn(m.Node())
-	}
 	if notes.RestoringOf(m.Node()).State == nodes.Available && !m.Node().Retired {
+		if !mayBeOn {
+			if err := CheckReturn(m.Node()); err != nil {
+				return err
+			}
+		}
 		if err := m.Reach(ctx, states.GoalAvailable, limit); err != nil {
 			return err
 		}
 	}
 	return m.EndRestoring(ctx)
+}
+
+// CheckReturn returns an error unless the machine of a restored record may return to the pool: it was there, and is off.
+func CheckReturn(node *ironic.Node) error {
+	was := notes.RestoringOf(node).State
+	if was == nodes.Available && (machine.Power(node) != PowerOn || node.DisablePowerOff) {
+		return nil
+	}
+	e := &failure.Error{
+		Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("node %s was in state %q when Terraform saw it last, and its machine is "+
+			"%s, so something may run on it. It stays in maintenance, and does not return to the pool", ironic.NodeLabel(node), was,
+			cmp.Or(machine.Power(node), "perhaps on")),
+		Advice: "Apply the metal_deployment of the machine with lost_records = \"restore\". If nothing is to be kept, switch the machine off " +
+			"(metal power off) and apply again.",
+	}
+	if was != nodes.Available {
+		e.Advice = "Apply the metal_deployment of the machine with lost_records = \"restore\". If nothing is to be kept, remove the " +
+			"reservation (baremetal node unset NODE --instance-uuid) and apply the metal_host without lost_records."
+	}
+	return e
 }
 
 // fencedSettings returns the settings of the record until the restoration has ended.
@@ -133,7 +156,7 @@ func (r Restoration) fencedSettings() *Settings {
 func (r Restoration) record(ctx context.Context, site *machine.Site) (m *machine.Machine, isNew bool, err error) {
 	node, err := site.Ironic.Node(ctx, r.ID)
 	switch {
-	case err == nil && notes.RestoringOf(node) != nil:
+	case err == nil && notes.IsRestoring(node):
 		return site.Record(node), false, nil
 	case err == nil:
 		err = r.removeOlder(ctx, site.Record(node))
@@ -160,7 +183,7 @@ func (r Restoration) create(ctx context.Context, site *machine.Site, id string, 
 		settings.SetKey("extra", notes.KeyEnrolled, true)
 	}
 	settings["maintenance"], settings["automated_clean"] = true, false
-	if r.Instance != "" {
+	if r.Instance != "" && !states.DeployFailed(r.Was.State) && !states.BeingDeployed(r.Was.State) { // which nothing restores
 		settings["instance_uuid"] = r.Instance
 	}
 	node, err := failure.CreateNode(ctx, site.Ironic, id, settings)

@@ -91,7 +91,7 @@ func (c *Client) lackNode(n *Node) error {
 	if n.CreatedAt.IsZero() { // this user does not see it
 		return nil
 	}
-	return c.usedNodes.lack(n.UUID, "node "+NodeLabel(n), n, n.changedAt())
+	return c.usedNodes.lack(n.UUID, "node "+NodeLabel(n), n, n.ChangedAt())
 }
 
 // NodesForConfiguration lists nodes whose values a configuration uses.

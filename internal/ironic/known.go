@@ -118,8 +118,8 @@ func (k *known) edited(n *Node) {
 	k.all[n.UUID].wrote = n.Extra
 }
 
-// changedAt returns when a node has changed last, by the server's clock.
-func (n *Node) changedAt() time.Time {
+// ChangedAt returns when a node has changed last, by the server's clock.
+func (n *Node) ChangedAt() time.Time {
 	return slices.MaxFunc([]time.Time{n.CreatedAt, n.UpdatedAt, n.ProvisionUpdatedAt}, time.Time.Compare)
 }
 
@@ -146,7 +146,7 @@ func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked, settled t
 		doubt := false
 		switch {
 		case n == nil && overtaken:
-			doubt = filter == NodeFilter{} || f.whole && f.node.changedAt().Before(settled) && filter.selects(f.node)
+			doubt = filter == NodeFilter{} || f.whole && f.node.ChangedAt().Before(settled) && filter.selects(f.node)
 		case n == nil:
 			doubt = (f.whole || byState) && filter.selects(f.node)
 		case overtaken:

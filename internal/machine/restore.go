@@ -42,9 +42,15 @@ func (m *Machine) EndRestoring(ctx context.Context) error {
 	return m.Patch(ctx, patch)
 }
 
-// Restoring puts a node whose restoration has ended into the state before that end.
+// Restoring begins the restoration of a record that exists, such as one of an older backup, or goes back to before its end: neither Ironic
+// nor its users do anything to the machine until EndRestoring.
 func (m *Machine) Restoring(ctx context.Context) error {
-	r := *notes.RestoringOf(m.node)
+	r := notes.Restoring{
+		State: m.State(), Maintenance: m.node.Maintenance, Reason: m.node.MaintenanceReason, Clean: m.node.AutomatedClean,
+	}
+	if was := notes.RestoringOf(m.node); was != nil {
+		r = *was
+	}
 	r.Done = false
 	var patch ironic.Patch
 	patch.Set("/extra/"+notes.KeyRestoring, r)

@@ -48,7 +48,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), false, &resp.Diagnostics) {
 		return
 	}
-	if state != nil && (h.planRestore(ctx, state, kept, req, resp) || h.planReturn(ctx, &plan, state, kept, req, resp)) {
+	if state != nil && (h.planRestore(ctx, state, kept, req, resp) || h.planReturn(ctx, state, kept, req, resp)) {
 		return
 	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)

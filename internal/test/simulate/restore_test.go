@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // restoration is a machine whose record is lost and restored.
@@ -156,4 +158,62 @@ func TestRestore_refusesTheRecordOfAnotherClient(t *testing.T) {
 			s.broken("the apply worked, or sent %v", s.verbs)
 		}
 	})
+}
+
+// A backup is older than what a deployment has done since its host was seen last, so that only the deployment knows. It restores the record
+// that is there.
+func TestRestore_backupThatOnlyTheDeploymentKnowsToBeOlder(t *testing.T) {
+	t.Parallel()
+	image := func(n fakeironic.Node) any {
+		info, _ := n.Raw["instance_info"].(map[string]any)
+		return info["image_source"]
+	}
+	host := configuration{"metal_host.a": installed("v1")["metal_host.a"]}
+	for name, tt := range map[string]struct{ before, after configuration }{
+		"from before the deployment": {host, installed("v1")},
+		"from before a rebuild":      {installed("v1"), installed("v2")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newSite(1)
+				w := s.workspace("w", nil)
+				defer s.check(t, name)
+				apply := func(config configuration) {
+					if w.apply(t, config, death{}).failed {
+						s.broken("an apply has failed")
+					}
+				}
+				apply(tt.before)
+				<-time.After(time.Minute)
+				apply(tt.before)
+				backup := s.fake.Nodes()[0]
+				<-time.After(time.Minute)
+				apply(tt.after)
+				now := s.fake.Nodes()[0]
+				for _, field := range []string{"provision_state", "instance_uuid", "instance_info", "extra", "provision_updated_at"} {
+					s.fake.Set(backup.UUID, field, backup.Raw[field])
+				}
+				s.forget()
+				w.block = object{"lost_records": "restore"}
+				for range 2 {
+					apply(tt.after)
+				}
+				w.block = nil
+				if left := w.replan(t, tt.after); !left.empty() {
+					s.broken("the next plan is %s", left)
+				}
+				var sent []string
+				for _, v := range s.verbs {
+					sent = append(sent, v.target)
+				}
+				restored := s.fake.Nodes()[0]
+				if slices.Contains(sent, "active") || slices.Contains(sent, "rebuild") || slices.Contains(sent, "deleted") || restored.Maintenance ||
+					restored.ProvisionState != "active" || restored.InstanceUUID != now.InstanceUUID ||
+					image(restored) != image(now) {
+					s.broken("the machine was sent %q, and its node is %s: %v", sent, restored.ProvisionState, restored.Raw)
+				}
+			})
+		})
+	}
 }
