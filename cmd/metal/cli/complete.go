@@ -37,7 +37,6 @@ func (s *Settings) completeOneNode() cobra.CompletionFunc {
 	}
 }
 
-// completeClasses completes the resource classes of the nodes.
 func (s *Settings) completeClasses() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "resource_class"})
@@ -48,7 +47,6 @@ func (s *Settings) completeClasses() cobra.CompletionFunc {
 	})
 }
 
-// completeAllocations completes the names of allocations.
 func (s *Settings) completeAllocations() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		allocations, err := client.ListAllocations(ctx, nil)
@@ -59,7 +57,6 @@ func (s *Settings) completeAllocations() cobra.CompletionFunc {
 	})
 }
 
-// completeRunbooks completes the names of runbooks.
 func (s *Settings) completeRunbooks() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		runbooks, err := ironic.ListIn[ironic.Procedure](ctx, client, ironic.Runbooks)
@@ -70,7 +67,6 @@ func (s *Settings) completeRunbooks() cobra.CompletionFunc {
 	})
 }
 
-// completeStates completes provision states.
 func completeStates(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return matching(states.All(), args, begun), cobra.ShellCompDirectiveNoFileComp
 }

@@ -58,7 +58,6 @@ func (s *Settings) ironicFlags() *pflag.FlagSet {
 	return flags
 }
 
-// oneviewFlags declares the flags of the OneView client.
 func (s *Settings) oneviewFlags() *pflag.FlagSet {
 	flags, o := newFlags(), &s.OneView
 	flags.StringVar(&o.Endpoint, "oneview-endpoint", "", "`URL` of the appliance, such as https://oneview.example.com")
@@ -77,7 +76,6 @@ func (s *Settings) oneviewFlags() *pflag.FlagSet {
 	return flags
 }
 
-// logFlags declares the flags of the log.
 func (s *Settings) logFlags() *pflag.FlagSet {
 	flags := newFlags()
 	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log on standard error: text or json")
@@ -111,7 +109,6 @@ func (s *Settings) CompleteIronic(flags *pflag.FlagSet) error {
 	return errors.Join(err, s.checkIronic(), s.checkValues())
 }
 
-// checkIronic returns the errors in the settings of the Ironic client.
 func (s *Settings) checkIronic() error {
 	var wrong []error
 	i := &s.Ironic

@@ -15,7 +15,6 @@ record the steps of cleanings and deployments. For one machine, metal timeline t
   metal history rack1-07
   metal history --resource-class gpu --provision-state 'deploy failed' --output json`
 
-// newHistory returns the command metal history.
 func newHistory(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "history [NODE...]", Short: "Show the history of machines, and notes on them", Long: aboutHistory}
 	return newReport(s, cmd, func(client *ironic.Client, nodes []ironic.Node, output string) error {

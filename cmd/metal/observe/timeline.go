@@ -32,14 +32,12 @@ in UTC, as those of metal show, metal history and the messages of the provider.
   metal timeline rack1-07 --record apply.jsonl             and what a watch has seen
   metal timeline web-0 --record monday.jsonl --record tuesday.jsonl --html web-0.html`
 
-// timelineFlags are the flags of metal timeline.
 type timelineFlags struct {
 	records []string
 	html    string
 	output  string
 }
 
-// newTimeline returns the command metal timeline.
 func newTimeline(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "timeline NODE|ALLOCATION", Short: "Tell the life of a machine", Long: aboutTimeline, Args: oneMachine}
 	var own timelineFlags
@@ -60,7 +58,6 @@ func oneMachine(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run tells the life.
 func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) error {
 	if err := errors.Join(cli.CheckOutput(f.output), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err

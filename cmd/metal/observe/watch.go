@@ -59,7 +59,6 @@ and tries again.
 // goals are the values of --goal.
 var goals = []string{"enroll", "manageable", "available", "active", string(watch.GoalDeleted)}
 
-// watchFlags are the flags of metal watch.
 type watchFlags struct {
 	selection cli.SelectionFlags
 	goal      string
@@ -76,10 +75,8 @@ func Commands(s *cli.Settings) []*cobra.Command {
 	return []*cobra.Command{newDoctor(s), newForecast(s), newHistory(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s)}
 }
 
-// newWatch returns the command metal watch.
 func newWatch(s *cli.Settings) *cobra.Command { return new(watchFlags).command(s) }
 
-// command returns the command with the flags.
 func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "watch", Short: "Show the progress of the machines in Ironic", Long: aboutWatch, Args: cli.OnlyFlags}
 	flags := cmd.Flags()
@@ -97,7 +94,6 @@ func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// check reads the flags, and returns the errors in them.
 func (f *watchFlags) check() error {
 	var wrong []error
 	if f.goal != "" && !slices.Contains(goals, f.goal) {

@@ -79,7 +79,6 @@ func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json, a document at the end")
 }
 
-// check returns the errors in the flags.
 func (f *operationFlags) check() error {
 	return errors.Join(cli.CheckOutput(f.output), checkErase(f.yesErase), cli.Positive("parallel", f.parallel),
 		cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))

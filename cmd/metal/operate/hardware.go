@@ -44,7 +44,6 @@ type orderFlags struct {
 	noRamdisk      bool
 }
 
-// declare declares the flags.
 func (f *orderFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.steps, "steps", "", "`steps` in their order: names such as bios.factory_reset with commas between them; as JSON, "+
@@ -53,7 +52,6 @@ func (f *orderFlags) declare(cmd *cobra.Command) {
 	flags.BoolVar(&f.noRamdisk, "disable-ramdisk", false, "do not boot Ironic's ramdisk for the steps; a runbook has a setting of its own")
 }
 
-// order returns what Ironic runs.
 func (f *orderFlags) order(cmd *cobra.Command) (order ironic.Order, err error) {
 	order = ironic.Order{Runbook: f.runbook, NoRamdisk: f.noRamdisk}
 	switch {
@@ -115,7 +113,6 @@ unless Ironic's ramdisk is disabled, and stays manageable. Steps that erase disk
   metal clean rack1-07 --steps bios.factory_reset,deploy.burnin_cpu
   metal clean rack1-07 --runbook erase-nvme --erase --yes-erase rack1-07`
 
-// newClean returns the command metal clean.
 func newClean(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "clean [NODE...]", Short: "Run steps on free, manageable machines", Long: aboutClean}
 	var f orderFlags
@@ -134,7 +131,6 @@ unless Ironic's ramdisk is disabled. Steps that erase disks are refused.
 
   metal service web-3 --steps firmware.update --yes-erase web-3`
 
-// newService returns the command metal service.
 func newService(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "service [NODE...]", Short: "Run steps on deployed machines, which keep their data", Long: aboutService}
 	var f orderFlags

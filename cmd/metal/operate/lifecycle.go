@@ -26,7 +26,6 @@ the configuration, or use terraform destroy.
   metal undeploy rack1-07                                    asks for the name
   metal undeploy rack1-07 --release --yes-erase rack1-07     also gives the reservation up`
 
-// newUndeploy returns the command metal undeploy.
 func newUndeploy(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undeploy [NODE...]", Short: "End what is deployed on machines, which erases their disks",
@@ -50,7 +49,6 @@ The user of the rescue system is rescue. Its password comes from a file, or is a
   ssh rescue@<address>                                               its address in the network of the rescue system
   metal unrescue rack1-07                                            starts what is deployed`
 
-// newRescue returns the command metal rescue.
 func newRescue(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "rescue [NODE...]", Short: "Boot the rescue system on deployed machines", Long: aboutRescue}
 	file := ""
@@ -67,7 +65,6 @@ func newRescue(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// readPassword reads the password of the rescue system.
 func readPassword(cmd *cobra.Command, file string) (password string, err error) {
 	from := cli.Input(cmd)
 	switch names, _ := cmd.Flags().GetString("file"); {
