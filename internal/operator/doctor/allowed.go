@@ -32,7 +32,6 @@ func checkRights(s *sight) []Check {
 	return checks
 }
 
-// check is the result for the rights of one kind.
 func (a scope) check() Check {
 	c := Check{Name: a.name, Result: OK}
 	var yes, no, open []string

@@ -149,7 +149,6 @@ func samples(who *api.Identity, nodes []ironic.Node) (all []sample) {
 	return all
 }
 
-// asked asks the questions that this Ironic understands.
 func asked(ctx context.Context, client *ironic.Client, questions []question, node string) (rights []right) {
 	version, _ := client.Microversion(ctx) // it is connected
 	for _, q := range questions {

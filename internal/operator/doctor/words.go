@@ -32,10 +32,8 @@ func have(n int, noun string) string {
 	return words.Count(n, noun) + " have"
 }
 
-// label names a machine.
 func label(n *ironic.Node) string { return ironic.NodeLabel(n) }
 
-// ago says how long ago a time was.
 func ago(at, now time.Time) string {
 	return fmt.Sprintf("%s ago (%s)", max(0, now.Sub(at)).Round(time.Second), at.UTC().Format(time.RFC3339))
 }

@@ -77,7 +77,6 @@ func unseenAllocation(node *ironic.Node) string {
 		"Use credentials of that project"
 }
 
-// releaseCommand returns the command that gives up the reservation of a node.
 func releaseCommand(node *ironic.Node) string {
 	if node.AllocationUUID != "" {
 		return "metal release " + node.AllocationUUID

@@ -60,7 +60,6 @@ func EndsMaintenance(n *ironic.Node) string {
 	return reasons[n.MaintenanceReason]
 }
 
-// adviseMaintenance says what to do about maintenance and faults.
 func adviseMaintenance(n *ironic.Node) string {
 	ends := EndsMaintenance(n)
 	switch {

@@ -15,7 +15,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// ofAllocation returns what an allocation tells.
 func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	what := "allocation " + cmp.Or(a.Name, a.UUID) + " created"
 	first := notes.FirstCreated(a.Extra)
@@ -39,7 +38,6 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	return all, append(now, strings.TrimSuffix(text, ".")+".")
 }
 
-// ofNote tells of a note at a time.
 func ofNote(n notes.Note, now time.Time) Moment {
 	m := Moment{At: n.At, Until: n.Until, What: n.Text, Who: n.By, Failed: n.Failed, Sources: []Source{FromNote}}
 	if n.InProgress {
@@ -125,7 +123,6 @@ func ofPresent(n *ironic.Node) (now []string) {
 	return now
 }
 
-// upper writes a text with a capital.
 func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // flows name what the history records, by the beginning of its event types.
@@ -143,7 +140,6 @@ var fails = map[string][]string{
 	"servicing": {"servicing"},
 }
 
-// endFlows ends the flows that have begun and that a failure ends.
 func endFlows(moments []Moment, begun map[string]int, failure Moment, kind string) {
 	for _, flow := range fails[kind] {
 		if start, known := begun[flow]; known {
@@ -210,7 +206,6 @@ func failureAt(moments []Moment, entry Moment) int {
 	return nearest
 }
 
-// whoOf says who an entry of the history names.
 func whoOf(e *ironic.Event) string {
 	switch {
 	case e.User != "":

@@ -50,7 +50,6 @@ const (
 	soFar   Bound = "so far"   // it goes on
 )
 
-// length is how long the moment lasted.
 func (m *Moment) length() time.Duration { return max(0, m.Until.Sub(m.At)) }
 
 // Life is what is known of a machine, or of the machines of an allocation.

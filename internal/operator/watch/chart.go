@@ -59,7 +59,6 @@ type Chart struct {
 	Rows   []chartRow
 }
 
-// legend is an entry of the legend.
 type legend struct{ Class, Name string }
 
 // mark is a time on the axis.
@@ -75,7 +74,6 @@ type chartRow struct {
 	Bars                       []chartBar
 }
 
-// chartBar is a part of a bar: a span in one colour.
 type chartBar struct {
 	Class, Text string
 	Left, Width float64 // in percent
@@ -146,7 +144,6 @@ func classOf(looks string, failed bool) string {
 	return cmp.Or(classes[looks], "other")
 }
 
-// axis is the time that the page shows.
 type axis struct{ from, to time.Time }
 
 // shortestAxis is the time that a page shows at least.
@@ -166,7 +163,6 @@ func (a axis) at(t time.Time) float64 {
 	return 100 * min(1, max(0, part))
 }
 
-// ticks returns round times on the axis.
 func (a axis) ticks() []mark {
 	const most = 7
 	steps := []time.Duration{

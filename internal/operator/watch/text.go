@@ -59,7 +59,6 @@ func fit(s string, width int) string {
 	return string([]rune(s)[:width-1]) + "…"
 }
 
-// labelled writes the name of a node, and that of the allocation that has it.
 func labelled(name, allocation string) string {
 	if allocation == "" || allocation == name {
 		return name
@@ -67,7 +66,6 @@ func labelled(name, allocation string) string {
 	return name + " (" + allocation + ")"
 }
 
-// summary writes the counts of a view in one line.
 func (v View) summary() string {
 	parts := []string{v.done()}
 	if !v.idle() {
@@ -107,7 +105,6 @@ func (v View) done() string {
 	return fmt.Sprintf("%d of %d done", v.Done, v.Total)
 }
 
-// counted is the number of machines that are done, failed, in progress or waiting.
 func (v View) counted() int { return v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed) }
 
 // announced says what the machines are that count only because the caller has announced them: machines of the selection that rest now, lost
