@@ -132,7 +132,6 @@ type portMap struct {
 	} `json:"deviceSlots"`
 }
 
-// macs returns the distinct MAC addresses of the Ethernet ports.
 func (m portMap) macs() []string {
 	var all []string
 	add := func(mac string) {

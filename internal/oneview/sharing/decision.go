@@ -165,7 +165,6 @@ func MarkOut(now time.Time) (patch ironic.Patch) {
 	return patch
 }
 
-// maintenanceOf returns the kind of maintenance that a node is in.
 func maintenanceOf(node *ironic.Node) maintenance {
 	switch {
 	case !node.Maintenance && node.DriverInfo[keyOut] == returningMark(node):

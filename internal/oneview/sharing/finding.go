@@ -210,7 +210,6 @@ func (p *Pool) Status(ctx context.Context) ([]Standing, error) {
 	return all, ctx.Err()
 }
 
-// hardwareByURI reads all hardware, by normal URI.
 func (p *Pool) hardwareByURI(ctx context.Context) (map[string]*oneview.Hardware, error) {
 	all, err := p.OneView.ListHardware(ctx, oneview.HardwareFilter{})
 	if err != nil {

@@ -89,7 +89,6 @@ const (
 	DoUpdate   Kind = "update"
 )
 
-// decision is a Plan in the making.
 type decision struct {
 	Plan
 	w    Wish
@@ -145,7 +144,6 @@ func (d *decision) remove() {
 	d.Steps = append(d.Steps, step)
 }
 
-// create plans a new profile.
 func (d *decision) create() {
 	d.Steps = append(d.Steps, Step{Do: DoCreate})
 	switch {

@@ -69,7 +69,6 @@ func mismatch(node *ironic.Node, hardware *oneview.Hardware, reasons []string) e
 	}
 }
 
-// nameTaken returns the error for another profile of the wanted name.
 func nameTaken(node *ironic.Node, profile *oneview.Profile) error {
 	where := "which is applied to no hardware"
 	if profile.HardwareURI != "" {
