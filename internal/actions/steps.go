@@ -44,7 +44,6 @@ func orderAttributes(ramdisk api.Microversion) map[string]schema.Attribute {
 	}
 }
 
-// order returns what Ironic gets.
 func (o order) order() ironic.Order {
 	return ironic.Order{Steps: framework.OrderSteps(o.Steps), Runbook: o.Runbook.ValueString(), NoRamdisk: o.DisableRamdisk.ValueBool()}
 }

@@ -45,7 +45,6 @@ func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 }
 
-// allocationAttributes returns the attributes of an allocation in the data sources.
 func allocationAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":              text("UUID of the allocation."),
@@ -61,7 +60,6 @@ func allocationAttributes() map[string]schema.Attribute {
 	}
 }
 
-// allocationValues returns an allocation's values for allocationAttributes.
 func allocationValues(found *ironic.Allocation, nodeName string) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(found.UUID), "name": orNull(found.Name), "resource_class": orNull(found.ResourceClass),

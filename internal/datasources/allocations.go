@@ -88,7 +88,6 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// list returns the allocations that match the filters.
 func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.Allocation, error) {
 	if err := a.Site.Ironic.Requires(ctx, api.VersionAllocations, "an allocation"); err != nil {
 		return nil, err

@@ -102,7 +102,6 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
-// interfacesValue returns a node's hardware interfaces by kind.
 func interfacesValue(node *ironic.Node) types.Map {
 	values := map[string]attr.Value{}
 	for kind, value := range ironic.InterfacesOf(node) {

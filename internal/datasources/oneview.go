@@ -139,7 +139,6 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// criteria lists the configured criteria for a message.
 func (m serverHardwareModel) criteria() string {
 	text := criteria([]named{
 		{"name", m.Name},

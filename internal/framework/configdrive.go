@@ -102,7 +102,6 @@ func (ConfigDriveNetworkData) ValidateString(_ context.Context, req validator.St
 	}
 }
 
-// networkFaults returns what a check finds, one line each.
 func networkFaults(req validator.StringRequest, check func(document any) []networkdata.Fault) string {
 	var document any
 	if !IsSet(req.ConfigValue) || json.Unmarshal([]byte(req.ConfigValue.ValueString()), &document) != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// text is a rule for strings.
 type text struct {
 	summary string // of the error
 	must    string // what a string must be

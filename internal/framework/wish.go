@@ -132,7 +132,6 @@ func (l LiveISO) Want() bootiso.Want {
 	return want
 }
 
-// rolloutModel is the attribute rollout of what takes turns.
 type rolloutModel struct {
 	Group          types.String `tfsdk:"group"`
 	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"`

@@ -20,7 +20,6 @@ func (bmcFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 	resp.Name = "bmc"
 }
 
-// bmcResult is what bmc returns.
 type bmcResult struct {
 	Scheme         types.String      `tfsdk:"scheme"`
 	Driver         types.String      `tfsdk:"driver"`

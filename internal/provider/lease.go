@@ -147,7 +147,6 @@ func leasedStream[Event any](ctx context.Context, s *Server, l *lease, events it
 	}
 }
 
-// panicked logs a panic and returns it as a diagnostic.
 func (s *Server) panicked(ctx context.Context, value any) *tfprotov6.Diagnostic {
 	tflog.Error(ctx, "panic in the provider", map[string]any{"panic": s.clean(fmt.Sprint(value)), "stack": string(debug.Stack())})
 	return &tfprotov6.Diagnostic{

@@ -255,7 +255,6 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 	return cfg
 }
 
-// requireSettings reports the settings that the way to authenticate requires and that are missing.
 func (p *metal) requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	missing := func(attribute, detail string) {
 		diags.AddAttributeError(path.Root(attribute), "Provider setting missing or wrong: "+attribute, detail)

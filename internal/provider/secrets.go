@@ -37,7 +37,6 @@ func (s *Server) learn(req any) {
 	}
 }
 
-// learnFromAction is learnFrom for the configuration of an action.
 func (s *Server) learnFromAction(name string, config *tfprotov6.DynamicValue) {
 	if schema := knownSchemas().ActionSchemas[name]; schema != nil {
 		s.learnFrom(schema.Schema, config)
@@ -104,7 +103,6 @@ func learnText(secrets *rest.Secrets, text string, secret bool) {
 	}
 }
 
-// learnDocument adds the secrets in a JSON document.
 func learnDocument(secrets *rest.Secrets, document any, secret bool) {
 	switch document := document.(type) {
 	case string:
@@ -130,7 +128,6 @@ func (s *Server) cleanAll(diagnostics []*tfprotov6.Diagnostic) {
 	}
 }
 
-// cleanEvent cleans an event of a stream.
 func cleanEvent[Event any](s *Server, event Event) Event {
 	switch e := any(&event).(type) {
 	case *tfprotov6.ListResourceResult:

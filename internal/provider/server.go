@@ -74,7 +74,6 @@ func (s *Server) Close(ctx context.Context) {
 	both.Wait()
 }
 
-// logOut ends the sessions with OneView.
 func (s *Server) logOut(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()

@@ -132,7 +132,6 @@ func (m *model) firstSeen(ctx context.Context, kept *private) time.Time {
 	return now.At
 }
 
-// bootStatus returns a status as boot_status.
 func bootStatus(ctx context.Context, s bootiso.Status) types.Object {
 	obsolete, _ := types.SetValueFrom(ctx, types.StringType, append([]string{}, s.Obsolete...))
 	return types.ObjectValueMust(bootStatusTypes, map[string]attr.Value{

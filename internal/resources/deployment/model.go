@@ -238,7 +238,6 @@ const kindDeployment = "metal_deployment"
 // isImported reports whether a state is that of a new import: it has the id only.
 func (m *model) isImported() bool { return m.InstanceID.IsNull() }
 
-// importNode copies the reservation of an imported node into the model.
 func (m *model) importNode(node *ironic.Node) {
 	m.InstanceID, m.AllocationID = framework.OrNull(node.InstanceUUID), framework.OrNull(node.AllocationUUID)
 	m.NodeID, m.Attempts = types.StringValue(node.UUID), types.Int64Value(0)
@@ -274,7 +273,6 @@ func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 
-// field returns the field that has an attribute.
 func (m *model) field(attribute string) reflect.Value {
 	fields := reflect.ValueOf(m).Elem()
 	i := 0
@@ -333,7 +331,6 @@ func (m *model) mostNodes() int {
 // tries returns max_attempts, or its default.
 func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
 
-// switchPower switches the node as configured.
 func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time.Duration) error {
 	switch m.PowerState.ValueString() {
 	case framework.PowerOn:
@@ -344,7 +341,6 @@ func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time
 	return nil
 }
 
-// offMode returns power_off_mode.
 func (m *model) offMode() machine.OffMode { return machine.OffMode(m.PowerOffMode.ValueString()) }
 
 // adopted reports whether the machine runs what others have deployed on it.

@@ -98,7 +98,6 @@ func (d *deployment) checkServer(ctx context.Context, config *model, server depl
 	d.foreseeRefusals(ctx, server, diags)
 }
 
-// planEnd plans that the deployment is destroyed.
 func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, diags *diag.Diagnostics) {
 	kept.Replaces = replacement{}
 	if state == nil {

@@ -58,7 +58,6 @@ func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error
 	p.Sight.Switched = "" // polls do not show it; the next refresh does
 }
 
-// noteFootprint notes the footprint of a machine after an update.
 func (p *private) noteFootprint(ctx context.Context, m *machine.Machine, change deploy.FootprintChange) {
 	switch change {
 	case deploy.FootprintStays:

@@ -145,7 +145,6 @@ func (d *deployment) List(ctx context.Context, req list.ListRequest, stream *lis
 	}.Results(ctx, req)
 }
 
-// fill sets a listed deployment.
 func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Resource) diag.Diagnostics {
 	var m model
 	diags := framework.Listed(ctx, to, node.UUID, &m)
@@ -163,7 +162,6 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 	return diags
 }
 
-// twinInState warns that the state has two deployments of a node.
 func twinInState(node *ironic.Node) decide.Notice {
 	return deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of "+
 		"them out of the state with terraform state rm, and then out of the configuration.")

@@ -144,7 +144,6 @@ func (m *readyModel) limit() time.Duration {
 	return framework.DurationOf(m.Timeout)
 }
 
-// check returns the check.
 func (m *readyModel) check(ctx context.Context) (c readiness.Check, err error) {
 	c = readiness.Check{TCP: m.TCP.ValueString(), Timeout: m.limit(), StableFor: framework.DurationOf(m.StableFor)}
 	http := m.http(ctx)
@@ -206,12 +205,10 @@ func readyAfter(planned types.Bool, checked decide.Value[bool]) types.Bool {
 	return toBool(checked)
 }
 
-// flag returns a setting that is true or false.
 func flag(value types.Bool) decide.Value[bool] {
 	return decide.Value[bool]{V: value.ValueBool(), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
 }
 
-// toBool is the reverse of flag.
 func toBool(v decide.Value[bool]) types.Bool {
 	switch {
 	case v.Unknown:

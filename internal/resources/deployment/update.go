@@ -31,7 +31,6 @@ type update struct {
 	seen         time.Time // when the live ISO was first wanted
 }
 
-// newUpdate collects the values of an update.
 func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) *update {
 	diags := &resp.Diagnostics
 	u := &update{plan: &model{}, config: &model{}, prior: &model{}}
@@ -291,7 +290,6 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-// next returns the state after an update.
 func (u *update) next(node *ironic.Node, attempts int, outcome deploy.Outcome) model {
 	planned := *u.plan
 	if !outcome.Arrived {

@@ -38,7 +38,6 @@ func text(ctx context.Context, value attr.Value) deploy.Text {
 	return decide.Known(value.String())
 }
 
-// plain returns a string.
 func plain[T ~string](value types.String) decide.Value[T] {
 	switch {
 	case value.IsUnknown():
@@ -88,7 +87,6 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	return w
 }
 
-// wishOf returns the wish that a state has recorded.
 func (d *deployment) wishOf(ctx context.Context, state *model, diags *diag.Diagnostics) deploy.Wish {
 	return d.wish(ctx, state, state, diags)
 }
@@ -117,7 +115,6 @@ func number(value types.Int64) decide.Value[int64] {
 	return decide.Value[int64]{V: value.ValueInt64(), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
 }
 
-// bootStatus returns boot_status.
 func (m *model) bootStatus(ctx context.Context) (status decide.Value[bootiso.Status]) {
 	var s bootStatusModel
 	if !framework.IsSet(m.BootStatus) || m.BootStatus.As(ctx, &s, basetypes.ObjectAsOptions{}).HasError() {

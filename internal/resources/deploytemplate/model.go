@@ -12,10 +12,8 @@ type model struct {
 	Steps types.List   `tfsdk:"steps"`
 }
 
-// label is how messages name the template.
 func (m *model) label() string { return "deploy template " + m.Name.ValueString() }
 
-// body returns the request that creates the template.
 func (m *model) body() map[string]any {
 	return map[string]any{"name": m.Name.ValueString(), "steps": framework.DeploySteps(m.Steps)}
 }

@@ -58,7 +58,6 @@ type row[T attr.Value] struct {
 	later  bool                 // on a new host, Ironic or the walk decides the value during the apply
 }
 
-// attribute derives the functions from the row.
 func (r row[T]) attribute() attribute {
 	a := attribute{name: r.name, schema: r.schema}
 	if r.with == "" {
@@ -165,7 +164,6 @@ func texts(description string, validators ...validator.Map) schema.MapAttribute 
 	}
 }
 
-// shown is a read-only string.
 func shown(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

@@ -222,7 +222,6 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 	}
 }
 
-// interfacesPath returns the path of a hardware interface.
 func interfacesPath(kind string) path.Path { return path.Root("hardware_interfaces").AtName(kind) }
 
 // interfaces returns the known hardware interfaces of the model.

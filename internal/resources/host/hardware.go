@@ -227,7 +227,6 @@ func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	return live, disabled.ValueBool()
 }
 
-// rollout returns hardware_changes.rollout.
 func (m *model) rollout() types.Object {
 	value, _ := m.HardwareChanges.Attributes()["rollout"].(types.Object)
 	return value

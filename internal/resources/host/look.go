@@ -160,7 +160,6 @@ func (h *host) compare(ctx context.Context, q question) *hosts.HardwareCompariso
 	return now
 }
 
-// tooOld reports whether Ironic is too old for the hardware configuration.
 func (m *model) tooOld(ctx context.Context, h *host) bool {
 	version, err := h.Site.Ironic.Microversion(ctx)
 	if err != nil {

@@ -96,7 +96,6 @@ func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Pl
 	expect.ExpectHost(h.Site, expected)
 }
 
-// refusesTwin refuses two hosts of one node.
 func (h *host) refusesTwin(state *model, diags *diag.Diagnostics) bool {
 	if state == nil || !h.Known() || !hosts.HasTwin(h.Site, state.ID.ValueString()) {
 		return false
@@ -337,7 +336,6 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 	return w
 }
 
-// seen returns what a state has of the host.
 func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 	hardware, _ := m.hardware(ctx)
 	address, scheme := m.scheme(ctx)
@@ -427,7 +425,6 @@ func (b *bmcModel) lacksPassword() bool {
 	return b != nil && !b.Username.IsNull() && b.Password.IsNull() && b.PasswordWO.IsNull()
 }
 
-// fingerprint identifies inspect_triggers.
 func (m *model) fingerprint(ctx context.Context) decide.Value[string] {
 	switch {
 	case m.InspectTriggers.IsNull():

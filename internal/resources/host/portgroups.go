@@ -73,7 +73,6 @@ func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
 	return value
 }
 
-// groupKeys returns the keys of the known port groups.
 func (m *model) groupKeys(ctx context.Context) []string {
 	return slices.Collect(maps.Keys(m.portGroups(ctx)))
 }
@@ -159,7 +158,6 @@ func (g *groupModel) texts() []*types.String {
 	return []*types.String{&g.Mode, &g.MAC, &g.PhysicalNetwork, &g.Category}
 }
 
-// wish returns what the rules for port groups depend on.
 func (g *groupModel) wish() hosts.PortGroup {
 	return hosts.PortGroup{
 		MAC: framework.TextOf[string](g.MAC), Standalone: framework.FlagOf(g.StandalonePorts),

@@ -47,7 +47,6 @@ var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"extra_json": jsontypes.NormalizedType{},
 }}
 
-// noPort is a port without values.
 func noPort() portModel {
 	return portModel{LocalLinkConnection: types.MapNull(types.StringType), ExpectNeighbor: types.ObjectNull(neighborType)}
 }
@@ -337,7 +336,6 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 	}
 }
 
-// wish returns what the rules for ports depend on.
 func (p *portModel) wish(ctx context.Context) hosts.Port {
 	return hosts.Port{
 		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup),

@@ -73,7 +73,6 @@ type private struct {
 	Superseded bool `json:"superseded,omitzero"`
 }
 
-// cablingNote is what private state says of the cables of a host.
 type cablingNote struct {
 	Heard *cabling.Hearing `json:"heard,omitempty"` // in the last inspection
 	Since time.Time        `json:"since"`           // when expect_neighbor changed last

@@ -110,7 +110,6 @@ func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight
 	return s, err
 }
 
-// hasGrouped reports whether any port belongs to a group.
 func hasGrouped(ports map[string]ironic.Port) bool {
 	for _, port := range ports {
 		if port.PortGroupUUID != "" {

@@ -14,7 +14,6 @@ import (
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
-// replacedModel is the value of replaced.
 type replacedModel struct {
 	Part types.String `tfsdk:"part"`
 	On   types.String `tfsdk:"on"`
@@ -44,7 +43,6 @@ func replacedSchema() schema.Attribute {
 	}
 }
 
-// replacedOf returns a value of replaced.
 func replacedOf(ctx context.Context, value types.Object) decide.Value[hosts.Replaced] {
 	var m replacedModel
 	switch {

@@ -309,7 +309,6 @@ func (c *change) settings(ctx context.Context, order hosts.Order) *hosts.Setting
 	return want
 }
 
-// ending says how the work has ended; failed is its error.
 func (c *change) ending(failed error) hosts.Ending {
 	end := c.work.Ending(failed)
 	planned := c.plan.Cleanings

@@ -232,7 +232,6 @@ func consoleAttribute() attribute {
 	return a
 }
 
-// bootSettings returns the configured boot mode and secure boot.
 func (m *model) bootSettings() machine.BootSettings {
 	return machine.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
-// arguments are those of a condition or an action.
 type arguments struct {
 	required, optional []string
 }

@@ -79,7 +79,6 @@ func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, res
 	}
 }
 
-// operationAttributes are the attributes of conditions or actions.
 func operationAttributes(ops ops, what string, further map[string]schema.Attribute) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"op": schema.StringAttribute{

@@ -19,7 +19,6 @@ type model struct {
 	Steps          types.List   `tfsdk:"steps"`
 }
 
-// label is how messages name the runbook.
 func (m *model) label() string { return "runbook " + m.Name.ValueString() }
 
 // body returns the request that creates the runbook. Ironic takes its traits in another request.
@@ -34,7 +33,6 @@ func (m *model) body() map[string]any {
 	return body
 }
 
-// changesTraits reports whether the traits must be sent.
 func (m *model) changesTraits(state *model) bool {
 	return !m.Traits.IsNull() && !m.Traits.Equal(state.Traits)
 }
