@@ -35,7 +35,6 @@ func (e *NoMatch) Err() error {
 	}
 }
 
-// advice says what the user can do.
 func (e *NoMatch) advice() string {
 	what := e.Request.what()
 	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what +
@@ -89,7 +88,6 @@ func (c Census) remedy() string {
 // noMatchOf returns the NoMatch of an error of KindNoMatch; nil for other errors.
 func noMatchOf(err error) *NoMatch { return failure.AboutOf[*NoMatch](err, KindNoMatch) }
 
-// noMatch says why no node matches a request.
 func noMatch(site *machine.Site, r *Request, census Census) *NoMatch {
 	all, _ := stockOf(site).list()
 	return &NoMatch{Request: *r, Census: census, gaps: expect.GapsOf(r.AllocationSpec, all)}

@@ -68,7 +68,6 @@ type GroupForecast struct {
 // IsEmpty reports whether the plan changes nothing and says nothing, so that the next one need not be made while nothing changes.
 func (p GroupPlan) IsEmpty() bool { return len(p.Steps)+len(p.Notices)+len(p.Asks) == 0 }
 
-// groupDecision is a GroupPlan in the making.
 type groupDecision struct {
 	GroupPlan
 	w      GroupWish
@@ -159,7 +158,6 @@ func (d *groupDecision) refuseHostEnd() {
 			d.seen.HostEnds[0])))
 }
 
-// destroy plans to release all members.
 func (d *groupDecision) destroy() {
 	d.warnLeftovers(d.seen.Leftovers)
 	step := Step{Do: DoRelease, Members: slices.Sorted(maps.Keys(d.seen.Members))}
@@ -209,7 +207,6 @@ func (d *groupDecision) searches() bool {
 	return false
 }
 
-// change plans what becomes of a group that exists.
 func (d *groupDecision) change() {
 	if !decide.Same(d.w.Name, d.was.Name) {
 		d.Steps = append(d.Steps, Step{Do: DoEdit, Renames: true})
@@ -364,7 +361,6 @@ func (d *groupDecision) release() {
 		d.label, nodesOf(gone, keys)))
 }
 
-// nodesOf names members and their nodes in messages.
 func nodesOf(members map[string]Member, keys []string) string {
 	var parts []string
 	for _, key := range keys {
@@ -376,7 +372,6 @@ func nodesOf(members map[string]Member, keys []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// warnLeftovers warns that the apply releases leftovers.
 func (d *groupDecision) warnLeftovers(names []string) {
 	if len(names) > 0 {
 		d.warn("size", "Reservations of a killed run are released",

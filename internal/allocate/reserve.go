@@ -59,10 +59,8 @@ type GroupMember struct {
 	asked   bool               // the allocation may exist
 }
 
-// clear says that the member has neither an allocation nor a node.
 func (m *GroupMember) clear() { m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", "" }
 
-// lacking returns the members without a node.
 func (g *Group) lacking() (all []*GroupMember) {
 	for _, m := range g.Members {
 		if m.NodeID == "" {

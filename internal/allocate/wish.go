@@ -14,7 +14,6 @@ import (
 const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose " +
 	"from all nodes."
 
-// hasNoCandidates reports whether candidate_nodes is set and empty.
 func (w Wish) hasNoCandidates() bool { return w.Candidates.Set && len(w.Candidates.V) == 0 }
 
 // CheckCreation refuses to create an allocation that no node may have.

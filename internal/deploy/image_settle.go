@@ -108,7 +108,6 @@ func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen ti
 	return nil
 }
 
-// imageHead is the result of a HEAD request for an image.
 type imageHead struct {
 	known bool          // the server gave a time
 	age   time.Duration // since the image was last modified, by the server's clock

@@ -39,7 +39,6 @@ func Decide(w Wish, s Seen) Plan {
 	return d.plan
 }
 
-// end decides what destroying does.
 func (d *decision) end() {
 	if d.refuseEnd("destroy") || d.refuseLateDisks() {
 		return

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
-// known reports whether parts of a live ISO are known.
 func (l LiveISO) known(parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(name string) bool { return l.Parts[name].Unknown })
 }
@@ -130,7 +129,6 @@ func (d *decision) boot() {
 	d.restart(b.boots())
 }
 
-// resume finishes the boot of an earlier run.
 func (b *bootDecision) resume() {
 	b.warnResume()
 	f := &b.plan.Forecast

@@ -225,14 +225,12 @@ func (d *decision) waitForRescue() {
 	d.warnRescue()
 }
 
-// warnRescue warns that a change waits for the end of the rescue.
 func (d *decision) warnRescue() {
 	d.warn(decide.At("rescue"), waitsSummary,
 		fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. The plan that "+
 			"ends the rescue, or the first one after it, makes the change. %s", d.seen.Label, d.endAdvice()))
 }
 
-// endAdvice says how to end the rescue of a machine.
 func (d *decision) endAdvice() string {
 	if d.wish.Rescue.IsNull() {
 		return "An operator or another client has started the rescue. To end it: metal unrescue " + d.seen.ID + "."

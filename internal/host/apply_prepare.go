@@ -213,7 +213,6 @@ func (w *Work) learnPower(ctx context.Context) error {
 	return w.Machine.SetPower(ctx, node.DisablePowerOff, w.Limit)
 }
 
-// switchPower switches the machine as configured.
 func (w *Work) switchPower(ctx context.Context, want string) error {
 	if want == PowerOn {
 		return w.Machine.SetPower(ctx, true, w.Limit)

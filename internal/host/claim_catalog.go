@@ -60,7 +60,6 @@ type entry struct {
 	isOurs bool         // a creation or change of this run makes it or has taken it over
 }
 
-// catalogOf returns the catalog of a site.
 func catalogOf(site *machine.Site) *catalog { return machine.Kept(site, newCatalog) }
 
 func newCatalog(site *machine.Site) *catalog {
@@ -165,7 +164,6 @@ func (c *catalog) failedSince(before int) error {
 	return nil
 }
 
-// read reads the lists.
 func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	c.mu.Lock()
 	c.begun++
@@ -198,7 +196,6 @@ func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	return l, nil
 }
 
-// nodesOf returns the UUIDs of the nodes that have ports.
 func nodesOf(ports []ironic.Port) (ids []string) {
 	for _, port := range ports {
 		ids = append(ids, port.NodeUUID)

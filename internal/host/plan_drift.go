@@ -81,7 +81,6 @@ func (p *plan) compare() {
 	p.warnDrift(d, last.At)
 }
 
-// mayCorrect reports whether Ironic may change a part of the hardware now.
 func (p *plan) mayCorrect(part HardwarePart) bool {
 	s := p.seen
 	switch {

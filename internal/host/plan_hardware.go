@@ -58,7 +58,6 @@ func (p *plan) newHardware(prepared bool) {
 	p.warnVolumes()
 }
 
-// order says in which order hosts are serviced.
 func (p *plan) order() string {
 	if p.TakesTurns {
 		return "Hosts take turns, as hardware_changes.rollout says."

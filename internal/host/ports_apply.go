@@ -292,7 +292,6 @@ func (c *cabler) bringPort(ctx context.Context, mac string) error {
 	return c.movePort(ctx, mac, key)
 }
 
-// create creates a port.
 func (c *cabler) create(ctx context.Context, spec ironic.PortSpec) (*ironic.Port, error) {
 	return failure.CreatePort(ctx, c.site.Ironic, c.node, spec)
 }

@@ -102,7 +102,6 @@ func orOf(texts []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// wrongVLAN refuses what is not the ID of a VLAN.
 func wrongVLAN(key string, value any) string {
 	if value == nil || isWhole(value, 1, maxVLAN) {
 		return ""
@@ -113,7 +112,6 @@ func wrongVLAN(key string, value any) string {
 	return fmt.Sprintf("%s is %s. It must be a VLAN from 1 to %d.", key, spelled(value), maxVLAN)
 }
 
-// wrongVLANs refuses what is not a list of VLANs.
 func wrongVLANs(value any) string {
 	list, ok := value.([]any)
 	switch {

@@ -53,7 +53,6 @@ func (p *plan) keepDeployedPower() {
 	}
 }
 
-// warnPower warns of steps that switch the machine.
 func (p *plan) warnPower() {
 	if step, does := p.Find(DoSwitchPower); does {
 		is := "is switched " + step.Power

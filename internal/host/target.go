@@ -65,7 +65,6 @@ func (p *plan) settled() bool {
 	return !slices.ContainsFunc(p.goals(), func(goal states.Goal) bool { return !states.Settled(goal, p.seen.State) })
 }
 
-// mayBecomeAvailable reports whether the host is to become available, or may be.
 func (p *plan) mayBecomeAvailable() bool { return slices.Contains(p.goals(), states.GoalAvailable) }
 
 // mayInspect reports whether inspect is true or not known yet.

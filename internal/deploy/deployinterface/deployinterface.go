@@ -118,7 +118,6 @@ func direct(d Deployment) []Problem {
 		"checksum. Set image.checksum.")
 }
 
-// bootsRamdisk reports whether a boot interface has the capability ramdisk_boot.
 func bootsRamdisk(boot string) bool {
 	for _, part := range []string{"pxe", "http", "virtual-media"} {
 		if strings.Contains(boot, part) {

@@ -59,7 +59,6 @@ func (r Rules) decide(all []Host) Plan {
 	return d.plan
 }
 
-// decision is the state of Decide.
 type decision struct {
 	rules Rules
 	plan  Plan
@@ -284,7 +283,6 @@ func (d *decision) appendMACs(lost []proposal) []proposal {
 	return won
 }
 
-// list names nodes in a message.
 func list(hosts []Host) string {
 	const most = 3
 	var labels []string

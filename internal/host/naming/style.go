@@ -39,7 +39,6 @@ func (s Style) characters() string {
 	return "A-Z, a-z, 0-9, -, ., _ and ~"
 }
 
-// allows reports whether a text has only allowed characters.
 func (s Style) allows(text string) bool {
 	for _, r := range text {
 		switch {

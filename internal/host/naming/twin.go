@@ -34,7 +34,6 @@ func (t twin) reason(h Host) string {
 	return "duplicate of " + t.of.ID
 }
 
-// machine has the facts that identify the machine of a host.
 type machine struct {
 	Host
 	// own has the addresses of the ports, which are unique in Ironic, and the boot address. If another node of the machine has the
