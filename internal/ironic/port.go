@@ -68,7 +68,6 @@ func (s PortSpec) Over(port Port) PortSpec {
 	return s
 }
 
-// texts returns the attributes of a spec that are texts, with those that a port has, by name.
 func (s PortSpec) texts(port Port) map[string][2]string {
 	return map[string][2]string{
 		"physical_network": {s.PhysicalNetwork, port.PhysicalNetwork}, "name": {s.Name, port.Name},

@@ -34,7 +34,6 @@ type Order struct {
 	Password    string      // of the rescue system, for the verb rescue; never empty there
 }
 
-// body returns the body of the request.
 func (o Order) body() map[string]any {
 	body := map[string]any{"target": o.Verb}
 	if o.ConfigDrive != nil {
@@ -77,7 +76,6 @@ func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.T
 	return c.changeState(ctx, id, "power", body)
 }
 
-// changeState requests a change of a state of a node.
 func (c *Client) changeState(ctx context.Context, id, state string, body map[string]any) error {
 	defer c.nodes.Invalidate(id)
 	err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/"+state, body, nil)

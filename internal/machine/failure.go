@@ -170,7 +170,6 @@ func stuckError(node *ironic.Node, words string) *failure.Error {
 // (reference/ironic.md#cleaning-by-a-runbook).
 const KeyRunbook = "cleaning_runbook"
 
-// runbookOf names the cleaning runbook of a node in an advice.
 func runbookOf(node *ironic.Node) string {
 	if name, _ := node.DriverInfo[KeyRunbook].(string); name != "" {
 		return "cleaning_runbook of its metal_host, which is " + name

@@ -47,7 +47,6 @@ func (c *Site) Operate(ctx context.Context, ref string) (m *Machine, done func()
 	return m, done, nil
 }
 
-// refuse returns an error of KindRefused.
 func (m *Machine) refuse(reason string, args ...any) error {
 	return RefusedFor(m.node, fmt.Sprintf(reason, args...))
 }

@@ -104,7 +104,6 @@ func (p *progress) earliest(m Member) time.Time {
 	return m.Queued.Add(wait)
 }
 
-// start counts a member that starts.
 func (p *progress) start(m Member) {
 	p.started = append(p.started, m)
 	if m.Change != FirstDeployment {

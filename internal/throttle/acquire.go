@@ -209,7 +209,6 @@ func holderName(run, where string) string {
 // errUnseen says that another project has a record of the name of a lock.
 var errUnseen = errors.New("the record exists already, and this user cannot see it")
 
-// notFree returns why a wait for a lock has ended.
 func notFree(ctx context.Context, locked *Locked) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -89,7 +89,6 @@ func (s *Secrets) Redact(text string) string {
 	return redactURLs(s.current().Replace(text))
 }
 
-// current returns a replacer of all secrets.
 func (s *Secrets) current() *strings.Replacer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,6 @@ func (c *Conn) endpointError(service *gophercloud.ServiceClient, err error) erro
 	return e
 }
 
-// authError is Wrap for Keystone's errors.
 func (c *Conn) authError(err error) error {
 	var code gophercloud.ErrUnexpectedResponseCode
 	var redirect *rest.RedirectError

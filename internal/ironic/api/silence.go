@@ -47,7 +47,6 @@ type silence struct {
 	asked    time.Time // when the last such request has failed
 }
 
-// silenceOf returns the silence of a server.
 func (c *Conn) silenceOf(key string) *silence {
 	found, _ := c.silences.LoadOrStore(key, &silence{})
 	return found.(*silence) //nolint:forcetypeassert // it has only these

@@ -96,7 +96,6 @@ func (c *Cloud) mix(variables map[string]variable, here bool) {
 	})
 }
 
-// take takes variables as settings.
 func (c *Cloud) take(variables map[string]variable, wanted func(key string) bool) {
 	for key, v := range variables {
 		if wanted(key) {
@@ -118,7 +117,6 @@ var (
 // defaultDomain is the ID of the domain of names without a domain, as of the openstack command.
 const defaultDomain = "default"
 
-// any reports whether one of some settings is set.
 func (c *Cloud) any(keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return c.values[key] != "" })
 }

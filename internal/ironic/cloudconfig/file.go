@@ -19,7 +19,6 @@ type document struct {
 	Public map[string]entry `yaml:"public-clouds"`
 }
 
-// entry is one cloud.
 type entry map[string]any
 
 // load reads a cloud from clouds.yaml, secure.yaml and the profile that it names.

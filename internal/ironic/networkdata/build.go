@@ -73,7 +73,6 @@ type (
 	}
 )
 
-// document returns the network data of a complete description.
 func (d *description) document() openstack {
 	all := openstack{[]openstackLink{}, []openstackNetwork{}, []openstackService{}}
 	for _, card := range d.interfaces {
@@ -101,7 +100,6 @@ func (d *description) document() openstack {
 	return all
 }
 
-// add adds the link of a device and its networks.
 func (all *openstack) add(d *device, link openstackLink) {
 	link.ID, link.MTU = d.name, d.mtu
 	all.Links = append(all.Links, link)

@@ -74,7 +74,6 @@ type refusal struct {
 	at  time.Time
 }
 
-// list lists the records of a kind.
 func list(ctx context.Context, client *ironic.Client, kind recordKind) (all []Found, err error) {
 	query := url.Values{"detail": {"true"}}
 	if kind == allocationRecords {
