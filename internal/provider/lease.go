@@ -63,6 +63,13 @@ func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(con
 	return call(l, req)
 }
 
+// failed returns an answer that has only a diagnostic.
+func failed[Resp any](d *tfprotov6.Diagnostic) *Resp {
+	resp := new(Resp)
+	reflect.ValueOf(resp).Elem().FieldByName("Diagnostics").Set(reflect.ValueOf([]*tfprotov6.Diagnostic{d}))
+	return resp
+}
+
 // diagnosticsOf returns the diagnostics of an answer; nil if it has none.
 func diagnosticsOf(resp any) []*tfprotov6.Diagnostic {
 	answer := reflect.Indirect(reflect.ValueOf(resp))

@@ -8,7 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"context"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -133,8 +139,6 @@ func cleanEvent[Event any](s *Server, event Event) Event {
 	case *tfprotov6.ListResourceResult:
 		e.DisplayName = rest.OneLine(e.DisplayName)
 		s.cleanAll(e.Diagnostics)
-	case *tfprotov6.ReadStateByteChunk:
-		s.cleanAll(e.Diagnostics)
 	case *tfprotov6.InvokeActionEvent:
 		switch inner := e.Type.(type) {
 		case tfprotov6.ProgressInvokeActionEventType:
@@ -146,3 +150,23 @@ func cleanEvent[Event any](s *Server, event Event) Event {
 	}
 	return event
 }
+
+// schemas are the provider's schemas; empty ones if the framework refuses to make them.
+type schemas struct {
+	*tfprotov6.GetProviderSchemaResponse
+	fingerprints map[string]framework.Fingerprints // by resource type
+}
+
+// knownSchemas returns the schemas. They are the same for all servers.
+var knownSchemas = sync.OnceValue(func() schemas {
+	known := schemas{&tfprotov6.GetProviderSchemaResponse{}, map[string]framework.Fingerprints{}}
+	ctx := context.Background() //nolint:forbidigo // the framework makes no request for it
+	made, err := providerserver.NewProtocol6(&metal{})().GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	if err == nil && made != nil {
+		known.GetProviderSchemaResponse = made
+	}
+	for name, schema := range known.ResourceSchemas {
+		known.fingerprints[name] = framework.NewFingerprints(schema)
+	}
+	return known
+})
