@@ -116,7 +116,6 @@ func (k *known) edited(n *Node) {
 	k.all[n.UUID].wrote = n.Extra
 }
 
-// changedAt returns when a node has changed last, by the server's clock.
 func (n *Node) changedAt() time.Time {
 	return slices.MaxFunc([]time.Time{n.CreatedAt, n.UpdatedAt, n.ProvisionUpdatedAt}, time.Time.Compare)
 }

@@ -35,24 +35,12 @@ type Order struct {
 }
 
 func (o Order) body() map[string]any {
-	body := map[string]any{"target": o.Verb}
-	if o.ConfigDrive != nil {
+	body := given(map[string]any{
+		"target": o.Verb, "deploy_steps": o.DeploySteps, string(o.Verb) + "_steps": o.Steps, "runbook": o.Runbook,
+		"rescue_password": o.Password, "disable_ramdisk": o.NoRamdisk,
+	})
+	if o.ConfigDrive != nil { // an empty one counts
 		body["configdrive"] = o.ConfigDrive
-	}
-	if len(o.DeploySteps) > 0 {
-		body["deploy_steps"] = o.DeploySteps
-	}
-	if len(o.Steps) > 0 {
-		body[string(o.Verb)+"_steps"] = o.Steps
-	}
-	if o.Runbook != "" {
-		body["runbook"] = o.Runbook
-	}
-	if o.Verb == nodes.TargetRescue {
-		body["rescue_password"] = o.Password
-	}
-	if o.NoRamdisk {
-		body["disable_ramdisk"] = true
 	}
 	return body
 }

@@ -63,7 +63,6 @@ func (s *silence) asks(server string) error {
 	return nil
 }
 
-// tells records that the log has told of a request that waits.
 func (s *silence) tells() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

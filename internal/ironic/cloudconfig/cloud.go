@@ -3,6 +3,7 @@
 package cloudconfig
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,9 +55,7 @@ func Read(name, region string, environ []string) (*Cloud, error) {
 	set := env.settings()
 	c := &Cloud{values: map[string]string{}, variables: map[string]string{}}
 	here := name == "" || name == env["OS_CLOUD"]
-	if name == "" {
-		name = env["OS_CLOUD"]
-	}
+	name = cmp.Or(name, env["OS_CLOUD"])
 	if name == "" {
 		c.take(set, func(string) bool { return true })
 	} else {
@@ -125,9 +124,7 @@ func (c *Cloud) any(keys []string) bool {
 // scope of their own. What has no domain is in default_domain.
 func (c *Cloud) complete() {
 	fallback := c.values["default_domain"]
-	if fallback == "" {
-		fallback = defaultDomain
-	}
+	fallback = cmp.Or(fallback, defaultDomain)
 	inProject := c.values["project_id"] != "" || c.values["project_name"] != ""
 	for _, of := range []string{"user", "project"} {
 		id, name := of+"_domain_id", of+"_domain_name"

@@ -1,6 +1,7 @@
 package networkdata
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -80,9 +81,7 @@ func (d *description) document() openstack {
 	}
 	for _, bond := range d.bonds {
 		monitoring := bond.miimon
-		if monitoring == 0 {
-			monitoring = 100
-		}
+		monitoring = cmp.Or(monitoring, 100)
 		all.add(bond, openstackLink{
 			Name: bond.name, Type: linkBond, MAC: bond.mac, Members: bond.members, Mode: bond.mode,
 			HashPolicy: bond.hashPolicy, LACPRate: bond.lacpRate, Monitoring: monitoring,

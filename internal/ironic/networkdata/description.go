@@ -243,7 +243,6 @@ func (r *reader) domain(at string, value any) string {
 	return text
 }
 
-// address reads an address without a prefix length.
 func (r *reader) address(at string, value any) netip.Addr {
 	text := r.text(at, value)
 	address, err := netip.ParseAddr(text)

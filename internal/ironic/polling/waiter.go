@@ -7,7 +7,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// wait is the waiting for one object, over many polls.
 type wait struct {
 	since, last time.Time     // when it started, and when it was last answered
 	gap         time.Duration // time to the next poll
