@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -67,12 +68,9 @@ func (s *Settings) oneviewFlags() *pflag.FlagSet {
 	flags.StringVar(&o.CACertFile, "oneview-cacert-file", "", "PEM `file` of the authority that signed the appliance's certificate")
 	flags.BoolVar(&o.Insecure, "oneview-insecure", false, "do not verify the appliance's certificate")
 
-	FromEnvironment(flags, "oneview-endpoint", "ONEVIEW_ENDPOINT")
-	FromEnvironment(flags, "oneview-username", "ONEVIEW_USERNAME")
-	FromEnvironment(flags, "oneview-domain", "ONEVIEW_DOMAIN")
-	FromEnvironment(flags, "oneview-api-version", "ONEVIEW_API_VERSION")
-	FromEnvironment(flags, "oneview-cacert-file", "ONEVIEW_CACERT_FILE")
-	FromEnvironment(flags, "oneview-insecure", "ONEVIEW_INSECURE")
+	flags.VisitAll(func(f *pflag.Flag) {
+		FromEnvironment(flags, f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")))
+	})
 	return flags
 }
 

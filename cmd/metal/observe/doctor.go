@@ -61,7 +61,6 @@ func (f *doctorFlags) check() error {
 	return errors.Join(cli.CheckOutput(f.output), wrong, cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
-// run makes the checks and writes the report.
 func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 	if err := errors.Join(cli.ReadEnvironment(cmd.Flags(), s.Getenv), f.check()); err != nil {
 		return err

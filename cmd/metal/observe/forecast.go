@@ -3,8 +3,6 @@ package observe
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,12 +151,7 @@ func (f *forecastFlags) input(
 
 // readPlan reads a plan from a file or standard input.
 func readPlan(cmd *cobra.Command, file string) (*planned.Work, error) {
-	text, err := []byte(nil), error(nil)
-	if file == "-" {
-		text, err = io.ReadAll(cli.Input(cmd))
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	text, err := cli.ReadFile(cmd, file)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan: %w", err)
 	}

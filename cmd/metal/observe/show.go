@@ -119,7 +119,6 @@ func historyOf(ctx context.Context, client *ironic.Client, id string) (events []
 	return events, true, err
 }
 
-// newReport returns a command that reports on the machines that its arguments and flags select.
 func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.Client, nodes []ironic.Node,
 	output string) error,
 ) *cobra.Command {

@@ -80,7 +80,6 @@ func judge(node *ironic.Node, results map[string]ironic.Validity) validated {
 	return v
 }
 
-// failed reports whether an interface is not OK that the machine needs.
 func (v *validated) failed() bool {
 	for _, i := range v.Interfaces {
 		if i.Needed && !i.OK {

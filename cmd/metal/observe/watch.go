@@ -129,7 +129,6 @@ func noting(list lister, read *atomic.Bool) lister {
 	}
 }
 
-// run shows the machines until the command ends.
 func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) error {
 	selected, err := f.selection.Selection(cmd, args)
 	if err := errors.Join(err, s.CompleteIronic(cmd.Flags()), f.check()); err != nil {

@@ -98,7 +98,6 @@ func (f *syncFlags) check(o sharing.SyncOptions) error {
 		cli.Positive("leftover-after", o.LeftoverAge), cli.CheckLimit(f.limit))
 }
 
-// syncOnce makes one pass and writes a summary.
 func (p *pool) syncOnce(ctx context.Context, o sharing.SyncOptions) error {
 	start := time.Now()
 	summary, err := p.Sync(ctx, o)

@@ -161,7 +161,6 @@ func (f *operationFlags) show(cmd *cobra.Command, tasks []operate.Task) error {
 	return errors.Join(write(cmd.OutOrStdout(), f.output, results), failureOf(cmd.Context(), "machine", outcomesOf(results)))
 }
 
-// outcomesOf returns how the operation has ended on each machine.
 func outcomesOf(results []operate.Result) []operate.Outcome {
 	outcomes := make([]operate.Outcome, len(results))
 	for i := range results {
@@ -200,7 +199,6 @@ func failureOf(ctx context.Context, noun string, outcomes []operate.Outcome) err
 	return nil
 }
 
-// confirm asks what must be asked before an operation.
 func (f *operationFlags) confirm(cmd *cobra.Command, tasks []operate.Task) error {
 	var questions []question
 	for _, task := range tasks {

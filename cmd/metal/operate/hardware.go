@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,10 +66,9 @@ func (f *orderFlags) order(cmd *cobra.Command) (order ironic.Order, err error) {
 	return order, nil
 }
 
-// readSteps reads steps: names, JSON, or a file with JSON.
 func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err error) {
 	if name, ok := strings.CutPrefix(text, "@"); ok {
-		content, err := readFile(cmd, name)
+		content, err := cli.ReadFile(cmd, name)
 		if err != nil {
 			return nil, err
 		}
@@ -97,14 +94,6 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 		return nil, errors.New("there is no step")
 	}
 	return steps, nil
-}
-
-// readFile reads a file; -: standard input.
-func readFile(cmd *cobra.Command, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(cli.Input(cmd))
-	}
-	return os.ReadFile(name)
 }
 
 const aboutClean = `metal clean runs steps of yours on free, manageable machines (a manual cleaning), and waits for their end. A machine restarts,

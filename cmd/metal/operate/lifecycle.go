@@ -3,8 +3,6 @@ package operate
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,6 @@ func newRescue(s *cli.Settings) *cobra.Command {
 }
 
 func readPassword(cmd *cobra.Command, file string) (password string, err error) {
-	from := cli.Input(cmd)
 	switch names, _ := cmd.Flags().GetString("file"); {
 	case file == "":
 		password, err = cli.NewAsker(cmd).Secret("Password of the user rescue:")
@@ -76,15 +73,11 @@ func readPassword(cmd *cobra.Command, file string) (password string, err error) 
 		return password, err
 	case file == "-" && names == "-":
 		return "", errors.New("--file and --password-file cannot both be standard input")
-	case file != "-":
-		opened, err := os.Open(file)
-		if err != nil {
-			return "", fmt.Errorf("--password-file: %w", err)
-		}
-		defer opened.Close()
-		from = opened
 	}
-	text, err := io.ReadAll(from)
+	text, err := cli.ReadFile(cmd, file)
+	if err != nil && file != "-" {
+		return "", fmt.Errorf("--password-file: %w", err)
+	}
 	password, _, _ = strings.Cut(string(text), "\n")
 	if password = strings.TrimSuffix(password, "\r"); err == nil && strings.TrimSpace(password) == "" {
 		err = fmt.Errorf("--password-file %s: its first line is empty", file)
