@@ -33,7 +33,6 @@ type allocationsModel struct {
 	Allocations   types.List   `tfsdk:"allocations"`
 }
 
-// Schema describes the data source.
 func (a *allocations) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{

@@ -63,7 +63,6 @@ func keys(description string) schema.SetAttribute {
 	return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// Schema describes the data source.
 func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	optional := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}

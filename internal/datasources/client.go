@@ -20,12 +20,10 @@ type source struct {
 	name string
 }
 
-// Metadata names the data source.
 func (d *source) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = d.name
 }
 
-// Configure takes the clients from the provider.
 func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	d.Take(req.ProviderData, &resp.Diagnostics)
 }

@@ -46,7 +46,6 @@ func nodeAttributes() map[string]schema.Attribute {
 	}
 }
 
-// document describes an object as JSON text.
 func document(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
 }

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -109,9 +110,7 @@ func networkFaults(req validator.StringRequest, check func(document any) []netwo
 	}
 	var lines []string
 	for _, fault := range check(document) {
-		if fault.Path == "" {
-			fault.Path = "The document"
-		}
+		fault.Path = cmp.Or(fault.Path, "The document")
 		lines = append(lines, "  "+fault.Path+": "+fault.Must)
 	}
 	return strings.Join(lines, "\n")

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,9 +47,7 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 	if r.why != nil {
 		detail = r.why(value)
 	}
-	if detail == "" {
-		detail = fmt.Sprintf("%q %s.", value, r.must)
-	}
+	detail = cmp.Or(detail, fmt.Sprintf("%q %s.", value, r.must))
 	resp.Diagnostics.AddAttributeError(req.Path, r.summary, detail)
 }
 

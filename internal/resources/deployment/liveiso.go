@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
@@ -106,11 +105,7 @@ func bootStatusSchema() schema.Attribute {
 
 // liveISO is live_iso; nil if it is null or unknown.
 func (m *model) liveISO(ctx context.Context) *liveISOModel {
-	var iso liveISOModel
-	if !framework.IsSet(m.LiveISO) || m.LiveISO.As(ctx, &iso, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &iso
+	return framework.Decoded[liveISOModel](ctx, m.LiveISO)
 }
 
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a

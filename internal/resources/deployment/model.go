@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -101,19 +101,11 @@ type configDriveModel struct {
 
 // image returns the image block; nil if it is null or unknown.
 func (m *model) image(ctx context.Context) *imageModel {
-	var image imageModel
-	if !framework.IsSet(m.Image) || m.Image.As(ctx, &image, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &image
+	return framework.Decoded[imageModel](ctx, m.Image)
 }
 
 func (m *model) configDrive(ctx context.Context) *configDriveModel {
-	var drive configDriveModel
-	if !framework.IsSet(m.ConfigDrive) || m.ConfigDrive.As(ctx, &drive, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &drive
+	return framework.Decoded[configDriveModel](ctx, m.ConfigDrive)
 }
 
 // deployment converts a configuration to a deployment of Ironic. It needs the configuration rather than the plan, because only
@@ -183,9 +175,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 			continue
 		}
 		if name == "meta_data" {
-			for key, value := range content {
-				meta[key] = value
-			}
+			maps.Copy(meta, content)
 			continue
 		}
 		drive[name] = content
@@ -291,7 +281,6 @@ func (m *model) content() map[string]attr.Value {
 	return values
 }
 
-// takeContent copies some attributes of the content from another model.
 func (m *model) takeContent(other *model, names []string) {
 	for _, name := range names {
 		m.field(name).Set(other.field(name))
@@ -317,7 +306,6 @@ const (
 	defaultMaxNodes   = 3
 )
 
-// quarantines reports whether a node on which the deployment fails is put into quarantine.
 func (m *model) quarantines() bool { return m.OnFailure.ValueString() == failureQuarantine }
 
 // mostNodes returns max_nodes, or its default.

@@ -185,7 +185,6 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 	)...)
 }
 
-// foreseeRefusals says what Ironic will refuse to the user.
 func (d *deployment) foreseeRefusals(ctx context.Context, look deploy.Look, diags *diag.Diagnostics) {
 	var find expect.FindNode
 	switch {
@@ -221,7 +220,6 @@ func rights(look deploy.Look) (needs []framework.Right) {
 	return needs
 }
 
-// foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
 	if state.OnDestroy.ValueString() != destroyForget &&
 		deploy.IsDeployed(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {

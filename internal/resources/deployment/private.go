@@ -40,7 +40,6 @@ func (p *private) see(node *ironic.Node, deployed bool) {
 	p.Sight = deploy.SightOf(node)
 }
 
-// begun notes that Ironic works on the deployment of a node, or has done so.
 func (p *private) begun(node *ironic.Node) {
 	p.Unbegun = p.Unbegun && !deploy.Begun(ironic.State(node.ProvisionState))
 }

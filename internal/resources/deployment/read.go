@@ -114,7 +114,6 @@ var _ list.ListResourceWithConfigure = (*deployment)(nil)
 // NewList returns the list resource metal_deployment.
 func NewList() list.ListResource { return &deployment{} }
 
-// ListResourceConfigSchema describes the filters.
 func (d *deployment) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the deployments: the nodes of Ironic that are reserved and run something, or may run something, and " +

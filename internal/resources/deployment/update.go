@@ -222,7 +222,7 @@ func (u *update) ending(m *machine.Machine, at deploy.Phase, err error) deploy.E
 	return deploy.Ending{
 		Steps: u.steps, Phase: at, Failed: err != nil, Interrupted: failure.IsInterrupted(err), Restarting: m.Started(),
 		Runs: u.what.DeployedWith(m.Node()), State: m.State(), Rescues: !u.plan.Rescue.Equal(u.prior.Rescue),
-		NewContent: u.plan.recordsContent(u.prior), Adopts: u.prior.adopted() || u.plan.adopted(), Ready: flag(u.plan.Ready),
+		NewContent: u.plan.recordsContent(u.prior), Adopts: u.prior.adopted() || u.plan.adopted(), Ready: framework.FlagOf(u.plan.Ready),
 	}
 }
 

@@ -60,7 +60,6 @@ func (m *model) namesPorts() bool {
 	return slices.ContainsFunc(m.VIFs.Elements(), func(element attr.Value) bool { return !vifAttribute(element, "mac").IsNull() })
 }
 
-// validateVIFs refuses a VIF or port that occurs twice.
 func (m *model) validateVIFs(diags *diag.Diagnostics) {
 	for _, name := range []string{"id", "mac"} {
 		seen := map[string]bool{}

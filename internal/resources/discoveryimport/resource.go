@@ -195,7 +195,6 @@ func hostID(value attr.Value) string {
 	return id.ValueString()
 }
 
-// withID returns a machine in hosts with another node UUID.
 func withID(value attr.Value, id string) attr.Value {
 	object, _ := value.(types.Object)
 	facts := object.Attributes()

@@ -60,9 +60,7 @@ type row[T attr.Value] struct {
 
 func (r row[T]) attribute() attribute {
 	a := attribute{name: r.name, schema: r.schema}
-	if r.with == "" {
-		r.with = r.path
-	}
+	r.with = cmp.Or(r.with, r.path)
 	if r.since > 0 {
 		a.feature = func(config *model) framework.Feature {
 			return framework.Feature{Used: !(*r.of(config)).IsNull(), Since: r.since, Name: path.Root(r.name)}
@@ -100,7 +98,6 @@ func (r row[T]) attribute() attribute {
 	return a
 }
 
-// scalar converts a string or bool to its JSON value.
 func scalar(value attr.Value) any {
 	switch v := value.(type) {
 	case types.String:

@@ -171,7 +171,6 @@ func (m *model) lostRecord() lost.Record {
 
 const kindHost = "metal_host"
 
-// describe names the host in a plan's messages.
 func (m *model) describe() string {
 	switch {
 	case framework.IsSet(m.Name):

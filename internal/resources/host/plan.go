@@ -133,7 +133,6 @@ func (h *host) planSteps(ctx context.Context, q question, missing bool, notes ho
 	return decided
 }
 
-// expected returns what other resources of the run may expect of the host.
 func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 	e := expect.ExpectedHost{
 		ID: m.ID.ValueString(), Name: m.Name.ValueString(), Class: m.ResourceClass.ValueString(), Target: m.TargetState.ValueString(),
@@ -420,7 +419,6 @@ func (m *model) addressAt() decide.Path {
 	return decide.At("driver")
 }
 
-// lacksPassword reports whether the bmc block has a user name and no password.
 func (b *bmcModel) lacksPassword() bool {
 	return b != nil && !b.Username.IsNull() && b.Password.IsNull() && b.PasswordWO.IsNull()
 }

@@ -63,7 +63,6 @@ func groupsSchema() schema.Attribute {
 	}
 }
 
-// portGroups returns the port groups by key; nil if they are null or unknown.
 func (m *model) portGroups(ctx context.Context) map[string]groupModel {
 	return elementsOf[groupModel](ctx, m.PortGroups)
 }

@@ -128,7 +128,6 @@ func quarantineOf(node *ironic.Node) string {
 	return ""
 }
 
-// seeNew notes whether a node that is new to Terraform has been inspected.
 func (h *host) seeNew(ctx context.Context, node *ironic.Node, p *private, diags *diag.Diagnostics) {
 	if !p.Inspected {
 		is, notices := hosts.WasInspected(ctx, h.Site, node)

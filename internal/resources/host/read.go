@@ -195,7 +195,6 @@ type filter struct {
 	Associated types.Bool `tfsdk:"associated"`
 }
 
-// ListResourceConfigSchema describes the filters.
 func (h *host) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the nodes of Ironic that match all given filters, or all nodes.",

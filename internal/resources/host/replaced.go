@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -44,11 +43,11 @@ func replacedSchema() schema.Attribute {
 }
 
 func replacedOf(ctx context.Context, value types.Object) decide.Value[hosts.Replaced] {
-	var m replacedModel
+	m := framework.Decoded[replacedModel](ctx, value)
 	switch {
 	case value.IsNull():
 		return decide.Value[hosts.Replaced]{}
-	case !framework.FullyKnown(ctx, value), value.As(ctx, &m, basetypes.ObjectAsOptions{}).HasError():
+	case !framework.FullyKnown(ctx, value), m == nil:
 		return decide.Unknown[hosts.Replaced]()
 	}
 	return decide.Known(hosts.Replaced{Part: hosts.ReplacedPart(m.Part.ValueString()), On: m.On.ValueString()})

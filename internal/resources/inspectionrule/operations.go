@@ -53,7 +53,6 @@ const (
 	actionRemoveTrait = "remove-trait"
 )
 
-// list names the operators for a description or a message.
 func (o ops) list() string {
 	names := slices.Sorted(maps.Keys(o))
 	for i, name := range names {

@@ -29,7 +29,6 @@ const (
 	multipleLast  = "last"
 )
 
-// Schema describes metal_inspection_rule.
 func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Changes what Ironic stores about a node, such as traits and properties, after its agent has inspected the " +

@@ -50,13 +50,11 @@ type oneviewProfileModel struct {
 	Timeouts    timeouts.Value `tfsdk:"timeouts"`
 }
 
-// Metadata names the resource.
 func (o *oneviewProfile) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = o.Type
 	resp.ResourceBehavior.MutableIdentity = true // see planInPlace
 }
 
-// Schema describes metal_oneview_profile.
 func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := stringplanmodifier.UseStateForUnknown()
 	uri := func(kind string) []validator.String {
