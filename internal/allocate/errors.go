@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,7 +131,6 @@ func nameTaken(name, id string) error {
 	}
 }
 
-// memberInUse says that something is still deployed on the node of a member that leaves its group.
 func memberInUse(node *ironic.Node) error {
 	return &failure.Error{
 		Node: node, Fact: fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group",
@@ -170,9 +170,7 @@ func (g *Group) cannotHold(all map[string]*ironic.Node) string {
 	var parts []string
 	for _, domain := range slices.Sorted(maps.Keys(domains)) {
 		name := domain
-		if name == "" {
-			name = "none"
-		}
+		name = cmp.Or(name, "none")
 		parts = append(parts, fmt.Sprintf("%s (%d)", name, domains[domain]))
 	}
 	return fmt.Sprintf("With max_per_domain = %d, the nodes of the class %q can hold %d members, and the group has %d. Values of %s, "+

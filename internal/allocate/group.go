@@ -232,13 +232,11 @@ func (d *groupDecision) moves() []string {
 	return byNumber(keys)
 }
 
-// byNumber sorts keys of members in the order of their numbers.
 func byNumber(keys []string) []string {
 	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	return keys
 }
 
-// move plans that members move to other nodes.
 func (d *groupDecision) move() {
 	d.checkMoves()
 	if len(d.moving) == 0 {
@@ -380,7 +378,6 @@ func (d *groupDecision) warnLeftovers(names []string) {
 	}
 }
 
-// unneeded returns the names of the leftovers that the planned group does not have.
 func (d *groupDecision) unneeded() []string {
 	if d.w.Size.Unknown || d.w.Name.Unknown {
 		return nil
@@ -392,7 +389,6 @@ func (d *groupDecision) unneeded() []string {
 	return slices.DeleteFunc(slices.Clone(d.seen.Leftovers), func(name string) bool { return slices.Contains(members, name) })
 }
 
-// changedSelectors returns the names of the attributes that choose nodes and that the plan changes, sorted.
 func (d *groupDecision) changedSelectors() (names []string) {
 	for _, selector := range []struct {
 		name string

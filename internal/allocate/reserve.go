@@ -70,7 +70,6 @@ func (g *Group) lacking() (all []*GroupMember) {
 	return all
 }
 
-// used counts the members with a node by domain.
 func (g *Group) used() map[string]int {
 	used := map[string]int{}
 	for _, m := range g.Members {
@@ -81,7 +80,6 @@ func (g *Group) used() map[string]int {
 	return used
 }
 
-// prepare makes the requests of the members that need a node.
 func (g *Group) prepare(site *machine.Site) {
 	g.begin()
 	g.group = g.Name
@@ -242,7 +240,6 @@ func reserveMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMe
 	return settleMember(site, g, m, a, node, err)
 }
 
-// settleMember records how the wait for an allocation has ended.
 func settleMember(site *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation, node *ironic.Node, err error) error {
 	stock := stockOf(site)
 	if err != nil {

@@ -59,7 +59,6 @@ func (w Wish) Request(id string) Request {
 	return Request{AllocationSpec: spec, Require: w.Require.V, Wait: w.Wait}
 }
 
-// isVague reports whether a demand is not known yet.
 func (w Wish) isVague() bool {
 	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Owner.Unknown || w.Backfill.Unknown || w.Require.Unknown
 }
@@ -112,7 +111,6 @@ func (s Step) Values(w Wish) (name *string, set map[string]any) {
 	return name, set
 }
 
-// isVague reports whether what chooses nodes is not known yet.
 func (w GroupWish) isVague() bool {
 	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown ||
 		w.MaxPerDomain.Unknown

@@ -123,7 +123,6 @@ func Begun(state ironic.State) bool { return !states.Settled(states.GoalUndeploy
 // nodeIn returns a node in a state, for questions about that state.
 func nodeIn(state ironic.State) *ironic.Node { return &ironic.Node{ProvisionState: string(state)} }
 
-// change says whether values of the configuration differ from those of the state.
 type change int
 
 const (

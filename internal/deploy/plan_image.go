@@ -254,7 +254,6 @@ func (d *decision) warnPower() {
 	}
 }
 
-// warnResume warns that the apply finishes the deployment of an earlier run.
 func (d *decision) warnResume() {
 	state, label := d.seen.State, d.seen.Label
 	writes := "which writes its root disk"

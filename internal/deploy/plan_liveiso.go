@@ -172,7 +172,6 @@ func (b *bootDecision) input() bootiso.Input {
 	return in
 }
 
-// boots says whether the plan boots the machine so far.
 func (b *bootDecision) boots() change {
 	switch restarts := b.plan.Forecast.Restarts; {
 	case restarts.Unknown:
@@ -235,7 +234,6 @@ func (b *bootDecision) unbuilt(in bootiso.Input) {
 	}
 }
 
-// built decides about an image that is known.
 func (b *bootDecision) built(in bootiso.Input) {
 	status, label := b.answer.Apply, b.seen.Label
 	obsolete := strings.Join(status.Obsolete, ", ")

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func notDeployable(node *ironic.Node) error {
 	if m.Kind == states.Wait {
 		m.Reason = states.ReasonBusy
 	}
-	if m.Reason == "" {
-		m.Reason = states.ReasonDeployed
-	}
+	m.Reason = cmp.Or(m.Reason, states.ReasonDeployed)
 	return machine.Refused(node, m.Reason)
 }
 

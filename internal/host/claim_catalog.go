@@ -301,16 +301,22 @@ func entryOf(who Candidate) *entry {
 }
 
 // entries returns all nodes, those of this run as it makes or changes them; c.mu is held.
-func (c *catalog) entries(l *lists) (all []*entry) {
-	for _, e := range l.entries {
-		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
-			all = append(all, e)
-		}
-	}
+func (c *catalog) entries(l *lists) []*entry {
+	all := c.untouched(l)
 	for _, e := range c.made {
 		all = append(all, e)
 		if e.before != nil { // it has that until its change is complete
 			all = append(all, e.before)
+		}
+	}
+	return all
+}
+
+// untouched returns the nodes of the lists that exist and that no creation of this run has made or taken over; c.mu is held.
+func (c *catalog) untouched(l *lists) (all []*entry) {
+	for _, e := range l.entries {
+		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
+			all = append(all, e)
 		}
 	}
 	return all

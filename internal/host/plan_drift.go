@@ -150,7 +150,6 @@ func partsOf(all []HardwareDifference) string {
 	return strings.Join(HardwarePartNames(partsIn(all)), " and ")
 }
 
-// blockingDifference returns the BIOS settings that the machine cannot have.
 func blockingDifference(all []HardwareDifference) []HardwareDifference {
 	return slices.DeleteFunc(slices.Clone(all), func(one HardwareDifference) bool { return !one.Blocks() })
 }

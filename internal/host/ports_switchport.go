@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -134,13 +135,9 @@ func wrongVLANs(value any) string {
 }
 
 func wrongOrNull(wrong string) string {
-	if wrong == "" {
-		return "an element of allowed_vlans is null."
-	}
-	return wrong
+	return cmp.Or(wrong, "an element of allowed_vlans is null.")
 }
 
-// wrongSize refuses an MTU and a name that Ironic refuses.
 func wrongSize(all map[string]any) string {
 	name, text := all["lag_name"].(string)
 	switch {
@@ -164,7 +161,6 @@ func spelled(value any) string {
 	return string(text)
 }
 
-// refusal says why a switchport or lag is refused; "" if it is not.
 func refusal(kind string, value any) string {
 	if wrong := refusedByIronic(kind, value); wrong != "" {
 		return wrong

@@ -128,7 +128,6 @@ func (m *Machine) shutDown(ctx context.Context, how OffMode, change powerChange,
 	return nil
 }
 
-// staysOn says that OffSoft has not switched the machine off.
 func (m *Machine) staysOn(err error) *failure.Error {
 	label := ironic.NodeLabel(m.node)
 	switch {

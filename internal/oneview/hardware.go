@@ -119,7 +119,6 @@ func (h *Hardware) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// portMap has the network cards of a server and their ports.
 type portMap struct {
 	DeviceSlots []struct {
 		PhysicalPorts []struct {

@@ -84,7 +84,6 @@ func kept[T any](all []T, holds func(*T) bool) []T {
 	return some
 }
 
-// fits reports whether an attribute has the wanted value; an empty one accepts all.
 func fits(have, want string) bool { return want == "" || strings.EqualFold(have, want) }
 
 func fitsURI(have, want string) bool { return want == "" || SameURI(have, want) }

@@ -30,7 +30,6 @@ type Decision struct {
 	Again  time.Time          // when to decide again although nothing has happened; zero: never
 }
 
-// soonest remembers the earliest time to decide again.
 func (d *Decision) soonest(at time.Time) {
 	if d.Again.IsZero() || at.Before(d.Again) {
 		d.Again = at

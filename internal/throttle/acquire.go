@@ -179,7 +179,6 @@ type Locked struct {
 	Where string        // the record; "" if this run holds it
 }
 
-// err returns the error for a lock that was not free in time.
 func (e *Locked) err() error {
 	return &fault.Error{
 		Kind: KindLocked, About: e, Advice: e.advice(),

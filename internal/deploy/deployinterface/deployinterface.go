@@ -36,7 +36,6 @@ type Deployment struct {
 	Steps bool           // deploy steps, or traits that may choose a deploy template
 }
 
-// has reports whether instance_info has a value for each of some keys.
 func (d Deployment) has(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return d.Info[key] == nil || d.Info[key] == "" })
 }

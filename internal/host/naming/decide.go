@@ -66,7 +66,6 @@ type decision struct {
 	keys  map[string][]Host // the nodes that a proposal's key fits
 }
 
-// proposal is a new host and the name that the rules give it.
 type proposal struct {
 	host  Host
 	name  string
@@ -231,7 +230,6 @@ func (d *decision) settle(proposals []proposal) {
 	}
 }
 
-// collision returns why a host cannot have its name, "" if it can.
 func (d *decision) collision(p proposal) string {
 	if others := d.keys[p.key]; p.key != "" && len(others) > 1 {
 		others = slices.DeleteFunc(slices.Clone(others), func(h Host) bool { return h.ID == p.host.ID })

@@ -21,7 +21,6 @@ type sign struct {
 	bmc string // the address of the BMC that both have
 }
 
-// reason returns why the discovery does not take the host.
 func (t twin) reason(h Host) string {
 	name := cmp.Or(t.of.Name, t.of.OwnerName)
 	switch {

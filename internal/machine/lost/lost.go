@@ -128,7 +128,6 @@ func (r Record) What() string {
 	return fmt.Sprintf("%s (%s)", r.Machine, what)
 }
 
-// ledger has the lost records that a run has read.
 type ledger struct {
 	mu    sync.Mutex
 	lost  map[[2]string]Record // by kind and ID

@@ -131,7 +131,6 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// failure returns the error of a check that has not succeeded in time.
 func (w *wait) failure() *Error {
 	e := &Error{Target: w.Target(), Tries: w.tries, Within: w.Timeout, Last: w.sofar()}
 	switch {

@@ -68,7 +68,6 @@ func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error
 // askAgain is how long a refusal counts.
 const askAgain = time.Hour
 
-// refusal is an error with which Ironic has refused a list.
 type refusal struct {
 	err error
 	at  time.Time

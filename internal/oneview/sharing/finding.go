@@ -41,7 +41,6 @@ func (f Finding) Node() string {
 // Tally counts findings.
 type Tally struct{ Changed, Unchanged, Warned, Skipped, Failed int }
 
-// findings counts findings and passes them on, one at a time.
 type findings struct {
 	report   func(Finding) // may be nil
 	progress Progress      // may be nil

@@ -160,7 +160,6 @@ func (d *decision) noSuchNode() {
 		d.w.Node.V))
 }
 
-// change plans what becomes of a profile that exists.
 func (d *decision) change() {
 	named := d.w.Node
 	d.w.Hardware, d.w.Template = keepSpelling(d.w.Hardware, d.was.Hardware), keepSpelling(d.w.Template, d.was.Template)
@@ -206,7 +205,6 @@ func keepSpelling(planned, present decide.Value[string]) decide.Value[string] {
 	return planned
 }
 
-// update plans a change of a profile that stays.
 func (d *decision) update() {
 	seen, node := d.seen, d.seen.Node
 	step := Step{Do: DoUpdate, Renames: !decide.Same(d.w.Name, d.was.Name), Template: !decide.Same(d.w.Template, d.was.Template)}

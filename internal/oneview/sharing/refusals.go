@@ -102,7 +102,6 @@ func noTemplate(node *ironic.Node, toClean bool) error {
 	return &failure.Error{Kind: kindNoTemplate, Node: node, Fact: fact}
 }
 
-// lostProfile returns the error for a node whose temporary profile was removed.
 func lostProfile(node *ironic.Node, purpose Purpose) error {
 	return &failure.Error{
 		Kind: kindLostProfile, Node: node,

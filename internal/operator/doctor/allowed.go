@@ -8,7 +8,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
-// checkRights says which features of the provider the user may use.
 func checkRights(s *sight) []Check {
 	const name = "rights"
 	switch {

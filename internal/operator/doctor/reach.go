@@ -143,7 +143,6 @@ func whoText(who *api.Identity) string {
 // clockSlack is how far clocks may differ before it matters to who reads times; the provider counts by Ironic's clock.
 const clockSlack = 5 * time.Second
 
-// checkClocks compares the clocks of this machine, of Ironic's API and of the conductors.
 func checkClocks(s *sight) []Check {
 	const name = "clocks"
 	if s.connect != nil {

@@ -42,7 +42,6 @@ const noObject = "terraform-metal-doctor"
 // The rights are found out by requests that Ironic refuses in any case, but only after it has looked at its policy
 // (reference/keystone.md#checks-of-rights). So none of them changes anything.
 
-// question is such a request about a right.
 type question struct {
 	feature string
 	since   api.Microversion // in which Ironic has it, and asks its policy first

@@ -39,7 +39,6 @@ type step struct {
 	tries  int
 }
 
-// engine executes steps in virtual time.
 type engine struct {
 	*clock
 	in     Input
@@ -92,7 +91,6 @@ func newEngine(in Input, order int, lasts bool) *engine {
 
 func (e *engine) isOver() bool { return e.left == 0 }
 
-// settle does what can be done now.
 func (e *engine) settle() {
 	for {
 		switch {

@@ -103,7 +103,6 @@ func (s *slots) addOthers(n int, w throttle.Word) {
 	}
 }
 
-// holders names the machines that keep their slots.
 func (s *slots) holders() []string {
 	var names []string
 	for _, o := range s.busy {

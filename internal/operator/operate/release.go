@@ -71,7 +71,6 @@ func FindReservation(ctx context.Context, client Reader, ref string) (r Reservat
 	return r, err
 }
 
-// unseenAllocation says that Ironic does not show the allocation that has reserved a node.
 func unseenAllocation(node *ironic.Node) string {
 	return "allocation " + node.AllocationUUID + " has reserved it, which Ironic does not show to this user: it is of another project. " +
 		"Use credentials of that project"

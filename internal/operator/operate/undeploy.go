@@ -103,7 +103,6 @@ func allocationAfter(allocation string, release, gone bool) string {
 	return ", and keeps allocation " + allocation
 }
 
-// notUndeployable returns why a machine cannot be undeployed; "" if it can.
 func notUndeployable(node *ironic.Node) string {
 	move := states.NextMove(states.GoalUndeployed, ironic.State(node.ProvisionState), false)
 	switch {

@@ -80,7 +80,6 @@ func adviseMaintenance(n *ironic.Node) string {
 	return ""
 }
 
-// adviseLock says what to do about a lock outside of operations.
 func adviseLock(n *ironic.Node) string {
 	if n.Reservation == "" || states.IsInProgress(n) {
 		return ""
@@ -89,7 +88,6 @@ func adviseLock(n *ironic.Node) string {
 		"takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
 }
 
-// adviseRetired says what to do about a node that is retired, but not in quarantine.
 func adviseRetired(n *ironic.Node) string {
 	if !n.Retired || notes.QuarantineOf(n) != nil {
 		return ""

@@ -159,9 +159,7 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 		flow, starts := strings.CutSuffix(e.Type, "_start")
 		flow, ends := strings.CutSuffix(flow, "_end")
 		m.What = flows[flow]
-		if m.What == "" {
-			m.What = flow
-		}
+		m.What = cmp.Or(m.What, flow)
 		if e.IsError() {
 			m.What += " failed"
 			endFlows(moments, begun, m, e.Type)
@@ -169,9 +167,7 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 		if same := failureAt(moments, m); same >= 0 {
 			told := &moments[same]
 			told.Words, told.Sources = m.Words, append(slices.Clone(told.Sources), FromHistory)
-			if told.Who == "" {
-				told.Who = m.Who
-			}
+			told.Who = cmp.Or(told.Who, m.Who)
 			continue
 		}
 		start, known := begun[flow]

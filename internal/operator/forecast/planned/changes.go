@@ -108,7 +108,6 @@ func serviceContent(host values) string {
 	return string(text)
 }
 
-// clean adds the automated cleaning of a machine that becomes available.
 func clean(s *planned, host values) {
 	if automated, is := host["automated_clean"].(bool); !is || automated {
 		s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})

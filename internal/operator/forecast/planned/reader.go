@@ -115,7 +115,6 @@ func describe(m *forecast.Target, host values) {
 	m.BootInterface = valuesOf(host["hardware_interfaces"]).text("boot")
 }
 
-// changeOf returns the change of an instance; nil if there is none.
 func (r *reader) changeOf(address string) *tfjson.ResourceChange {
 	i := slices.IndexFunc(r.plan.ResourceChanges, func(c *tfjson.ResourceChange) bool { return c.Address == address })
 	if address == "" || i < 0 {
