@@ -2,16 +2,14 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"fmt"
-	"strings"
-
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
@@ -91,11 +89,7 @@ func (s *Server) logOut(ctx context.Context) {
 func (s *Server) ValidateResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed)
-	if resp != nil {
-		locate(resp.Diagnostics)
-	}
-	return resp, err
+	return located(guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed))
 }
 
 func (s *Server) UpgradeResourceState(ctx context.Context,
@@ -135,25 +129,17 @@ func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 func (s *Server) ValidateDataResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed)
-	if resp != nil {
-		locate(resp.Diagnostics)
-	}
-	return resp, err
+	return located(guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed))
 }
 
 // ValidateProviderConfig calls the framework's method under guard, and adds the names of nested attributes to errors.
 func (s *Server) ValidateProviderConfig(ctx context.Context,
 	req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
+	return located(guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
 		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
 			return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
-		})
-	if resp != nil {
-		locate(resp.Diagnostics)
-	}
-	return resp, err
+		}))
 }
 
 func (s *Server) ConfigureProvider(ctx context.Context,
@@ -174,6 +160,12 @@ func (s *Server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 	if resp != nil && resp.Error != nil {
 		resp.Error.Text = s.clean(resp.Error.Text)
 	}
+	return resp, err
+}
+
+// located returns an answer whose errors name nested attributes.
+func located[Resp any](resp Resp, err error) (Resp, error) {
+	locate(diagnosticsOf(resp))
 	return resp, err
 }
 
