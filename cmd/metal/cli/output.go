@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-
-	"github.com/spf13/cobra"
-
 	"os"
 	"runtime"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"

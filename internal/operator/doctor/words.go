@@ -2,37 +2,25 @@ package doctor
 
 import (
 	"fmt"
-	"time"
-
 	"io"
 	"strings"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
-// are is words.Count with the verb "are".
-func are(n int, noun string) string {
-	if n == 1 {
-		return words.Count(n, noun) + " is"
-	}
-	return words.Count(n, noun) + " are"
-}
+func are(n int, noun string) string { return withVerb(n, noun, "is", "are") }
 
-// needs is words.Count with the verb "need".
-func needs(n int, noun string) string {
-	if n == 1 {
-		return words.Count(n, noun) + " needs"
-	}
-	return words.Count(n, noun) + " need"
-}
+func needs(n int, noun string) string { return withVerb(n, noun, "needs", "need") }
 
-// have is words.Count with the verb "have".
-func have(n int, noun string) string {
+func have(n int, noun string) string { return withVerb(n, noun, "has", "have") }
+
+func withVerb(n int, noun, one, more string) string {
 	if n == 1 {
-		return words.Count(n, noun) + " has"
+		return words.Count(n, noun) + " " + one
 	}
-	return words.Count(n, noun) + " have"
+	return words.Count(n, noun) + " " + more
 }
 
 func label(n *ironic.Node) string { return ironic.NodeLabel(n) }

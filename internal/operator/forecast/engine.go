@@ -262,13 +262,10 @@ func (w WhatIf) fails(o Operation, m *Target) string {
 }
 
 // strangers returns the names of dead machines on which no step works.
-func (w WhatIf) strangers(steps []Step) (names []string) {
-	for _, name := range w.Dead {
-		if !slices.ContainsFunc(steps, func(s Step) bool { return len(s.Legs) > 0 && (s.Machine.Name == name || s.Machine.ID == name) }) {
-			names = append(names, name)
-		}
-	}
-	return names
+func (w WhatIf) strangers(steps []Step) []string {
+	return slices.DeleteFunc(slices.Clone(w.Dead), func(name string) bool {
+		return slices.ContainsFunc(steps, func(s Step) bool { return len(s.Legs) > 0 && (s.Machine.Name == name || s.Machine.ID == name) })
+	})
 }
 
 // lag is how long it takes on average until a poll shows the end of an operation (reference/limit.md#words-of-other-runs).

@@ -96,7 +96,6 @@ func waiting(n *ironic.Node, state ironic.State, now time.Time) string {
 	return text + " To end the operation, run: metal abort NODE"
 }
 
-// ramdiskHint says where to look if the ramdisk did not answer.
 func ramdiskHint(n *ironic.Node) string {
 	if !api.IsRamdiskTimeout(n.LastError) {
 		return ""

@@ -158,12 +158,10 @@ func History(f Facts) Life {
 	return life
 }
 
-// order sorts the moments, the oldest first.
 func (l *Life) order() {
 	slices.SortStableFunc(l.Moments, func(a, b Moment) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(rank(a), rank(b))) })
 }
 
-// measure sets how long the moments took.
 func (l *Life) measure() {
 	for i := range l.Moments {
 		l.Moments[i].Took = l.Moments[i].length().Round(time.Second).Seconds()

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -95,11 +96,7 @@ func NewChart(from, to time.Time, rows []Row) Chart {
 		}
 		chart.Rows = append(chart.Rows, row)
 	}
-	for _, l := range legends {
-		if used[l.Class] {
-			chart.Legend = append(chart.Legend, l)
-		}
-	}
+	chart.Legend = slices.DeleteFunc(slices.Clone(legends), func(l legend) bool { return !used[l.Class] })
 	return chart
 }
 

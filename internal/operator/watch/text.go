@@ -48,7 +48,6 @@ func Problem(err error) string {
 	return rest.OneLine(err.Error())
 }
 
-// fit cuts a text to a number of columns.
 func fit(s string, width int) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s
@@ -97,7 +96,6 @@ func (v View) summary() string {
 // idle reports whether no machine counts, because no operation has begun.
 func (v View) idle() bool { return v.Goal == "" && v.Total == 0 }
 
-// done writes how many machines are done.
 func (v View) done() string {
 	if v.idle() {
 		return "nothing in progress"
