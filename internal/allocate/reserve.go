@@ -61,13 +61,8 @@ type GroupMember struct {
 
 func (m *GroupMember) clear() { m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", "" }
 
-func (g *Group) lacking() (all []*GroupMember) {
-	for _, m := range g.Members {
-		if m.NodeID == "" {
-			all = append(all, m)
-		}
-	}
-	return all
+func (g *Group) lacking() []*GroupMember {
+	return slices.DeleteFunc(slices.Clone(g.Members), func(m *GroupMember) bool { return m.NodeID != "" })
 }
 
 func (g *Group) used() map[string]int {

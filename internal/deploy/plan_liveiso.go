@@ -145,16 +145,13 @@ func (b *bootDecision) resume() {
 }
 
 // changed returns the names of the attributes whose change restarts a machine with a live ISO, besides live_iso itself.
-func (d *decision) changed() (names []string) {
+func (d *decision) changed() []string {
 	if d.onChange == ChangeIgnored || d.was.Adopt {
 		return nil
 	}
-	for _, name := range ContentNames() {
-		if name != attrImage && compare(d.wish.Content[name], d.was.Content[name]) != same {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(ContentNames(), func(name string) bool {
+		return name == attrImage || compare(d.wish.Content[name], d.was.Content[name]) == same
+	})
 }
 
 // input returns what the decision depends on. The machine is what it will be when the apply boots it: it leaves rescue mode before,

@@ -201,7 +201,6 @@ const waitsSummary = "Change waits for the end of the rescue"
 // mode returns what the machine is with regard to rescue mode, as of the last refresh.
 func (d *decision) mode() Rescue { return RescueOf(d.seen.State) }
 
-// staysInRescue reports whether the machine is in rescue mode after the plan.
 func (d *decision) staysInRescue() bool {
 	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != NotRescued)
 }
@@ -251,7 +250,6 @@ func (d *decision) refuseRescue(at decide.Path) bool {
 	return true
 }
 
-// warnReinstallation warns that the end of a rescue installs the machine anew.
 func (d *decision) warnReinstallation() {
 	if !deployinterface.Reinstalls(d.seen.Sight.Deploy) || d.plan.Operates() {
 		return

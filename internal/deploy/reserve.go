@@ -44,7 +44,6 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// notDeployable returns the error for a node that cannot be deployed because it is not available.
 func notDeployable(node *ironic.Node) error {
 	m := states.NextMove(states.GoalDeployed, ironic.State(node.ProvisionState), false)
 	if m.Kind == states.Wait {

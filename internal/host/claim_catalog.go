@@ -313,13 +313,8 @@ func (c *catalog) entries(l *lists) []*entry {
 }
 
 // untouched returns the nodes of the lists that exist and that no creation of this run has made or taken over; c.mu is held.
-func (c *catalog) untouched(l *lists) (all []*entry) {
-	for _, e := range l.entries {
-		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
-			all = append(all, e)
-		}
-	}
-	return all
+func (c *catalog) untouched(l *lists) []*entry {
+	return slices.DeleteFunc(slices.Clone(l.entries), func(e *entry) bool { return c.gone[e.node.UUID] || c.made[e.node.UUID] != nil })
 }
 
 // present returns a node as it is; nil if the lists do not have it. c.mu is held.

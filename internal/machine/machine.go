@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -82,13 +83,11 @@ func (s *Site) Record(node *ironic.Node) *Machine {
 	return &Machine{site: s, node: node, marks: s.marksOn(node)}
 }
 
-func (s *Site) marksOn(node *ironic.Node) (ours []notes.Mark) {
-	for _, key := range notes.All {
-		if mark := notes.CreationOf(node.Extra, key); mark != nil && mark.Run == s.Run.ID {
-			ours = append(ours, key)
-		}
-	}
-	return ours
+func (s *Site) marksOn(node *ironic.Node) []notes.Mark {
+	return slices.DeleteFunc(slices.Clone(notes.All), func(key notes.Mark) bool {
+		mark := notes.CreationOf(node.Extra, key)
+		return mark == nil || mark.Run != s.Run.ID
+	})
 }
 
 // Node returns the node as last seen.

@@ -75,7 +75,6 @@ func (m *model) group(ctx context.Context) (g *allocate.Group, byKey map[string]
 	return g, byKey
 }
 
-// entries returns the elements of members; none if it is null or unknown.
 func (m *model) entries(ctx context.Context) map[string]allocate.Member {
 	models := map[string]memberModel{}
 	if framework.IsSet(m.Members) {

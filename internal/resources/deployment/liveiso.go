@@ -161,7 +161,6 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, last deploy.Wan
 	m.BootStatus = bootStatus(ctx, deploy.BootAnswer(node, want).Now)
 }
 
-// validateLiveISO checks what attributes cannot check alone.
 func validateLiveISO(m *model, diags *diag.Diagnostics) {
 	if m.LiveISO.IsNull() {
 		return

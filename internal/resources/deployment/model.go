@@ -99,7 +99,6 @@ type configDriveModel struct {
 	ContentBase64     types.String         `tfsdk:"content_base64"`
 }
 
-// image returns the image block; nil if it is null or unknown.
 func (m *model) image(ctx context.Context) *imageModel {
 	return framework.Decoded[imageModel](ctx, m.Image)
 }
