@@ -170,7 +170,6 @@ func (r Restoration) record(ctx context.Context, site *machine.Site) (m *machine
 	return m, true, err
 }
 
-// create creates the fenced node.
 func (r Restoration) create(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
 	settings = settings.Clone()
 	was := r.Was

@@ -16,7 +16,6 @@ type known struct {
 	all map[string]*fact // by UUID
 }
 
-// fact is what is known of a node.
 type fact struct {
 	node   *Node     // has the fields by which lists are filtered, and those of its state; nil: it is gone
 	at     time.Time // when this was known; zero: a state of Terraform says so
@@ -92,7 +91,6 @@ func (k *known) note(n *Node, at time.Time, listed bool) {
 	}
 }
 
-// forget notes that a node is gone.
 func (k *known) forget(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -198,7 +196,6 @@ func (k *known) isHidden(id string, never bool) bool {
 	return f.hidden
 }
 
-// selects reports whether the server selects a node by the filter.
 func (f NodeFilter) selects(n *Node) bool {
 	for _, pair := range [][2]string{
 		{f.ProvisionState, n.ProvisionState},

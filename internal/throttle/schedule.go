@@ -69,13 +69,9 @@ func (w Word) before(t Ticket) bool {
 // alive returns the words of other runs that were not left for longer than the lease. The time during which a dead run had the lock does
 // not count, because no run could renew its words then.
 func alive(found Found, run string, now time.Time) []Word {
-	var all []Word
-	for _, w := range found.Words {
-		if w.Run != run && now.Sub(w.Renewed) < lease+found.Blocked {
-			all = append(all, w)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(found.Words), func(w Word) bool {
+		return w.Run == run || now.Sub(w.Renewed) >= lease+found.Blocked
+	})
 }
 
 // wordsOf returns what a run with a limit says of its machines. ahead is how far the site's clock is ahead of that of the tickets.

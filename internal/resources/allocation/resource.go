@@ -255,7 +255,6 @@ func (a *allocation) restore(ctx context.Context, plan, state *model, limit time
 	a.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
 }
 
-// Delete releases the node.
 func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	defer a.Finish(ctx, &resp.Diagnostics)
 	var state model
@@ -306,4 +305,11 @@ func take(m *model, found *ironic.Allocation, node *ironic.Node, failed error, k
 	if node != nil && kept.Reserved.IsZero() {
 		kept.Reserved = node.ChangedAt()
 	}
+}
+
+var _ resource.ResourceWithMoveState = (*allocation)(nil)
+
+// MoveState takes over allocations of terraform-provider-ironic and its fork.
+func (a *allocation) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{framework.MoveFrom("ironic_allocation_v1", "ironic_allocation")}
 }

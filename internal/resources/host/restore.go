@@ -63,7 +63,6 @@ func (h *host) planReturn(
 	return true
 }
 
-// storePlan stores a plan for the apply.
 func (h *host) storePlan(
 	ctx context.Context, plan, state *model, decided hosts.Plan, kept *private, resp *resource.ModifyPlanResponse,
 ) {

@@ -233,12 +233,10 @@ func consoleAttribute() attribute {
 	return a
 }
 
-// bootSettings returns the configured boot mode and secure boot.
 func (m *model) bootSettings() machine.BootSettings {
 	return machine.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
 }
 
-// validateBoot refuses settings that contradict each other.
 func (m *model) validateBoot(diags *diag.Diagnostics) {
 	if m.BootMode.ValueString() == string(ironic.BootBIOS) && m.SecureBoot.ValueBool() {
 		diags.AddAttributeError(path.Root("secure_boot"), "Secure boot needs UEFI",
