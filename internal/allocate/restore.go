@@ -13,9 +13,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// IsRestoring reports whether the record of a node is being restored that an allocation had reserved.
+// IsRestoring reports whether the record of a node is being restored, or was, for an allocation that does not have it again yet.
 func IsRestoring(node *ironic.Node, allocation string) bool {
-	return notes.IsRestoring(node) && (node.InstanceUUID == allocation || node.InstanceUUID == "")
+	r, by := notes.RestoringOf(node), notes.Claimant(node)
+	return r != nil && (by == allocation || by == "" && !r.Done)
 }
 
 // Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
@@ -56,18 +57,13 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 	case !api.IsNotFound(err):
 		return err
 	}
-	if m.Node().InstanceUUID != "" { // Ironic lets an allocation take no node that has a reservation
-		var patch ironic.Patch
-		patch.Remove("/instance_uuid")
-		if err := m.Patch(ctx, patch); err != nil {
-			return err
-		}
+	if err := claim(ctx, m, spec.UUID); err != nil {
+		return err
 	}
 	if err := m.Reach(ctx, states.GoalAvailable, timeout); err != nil {
 		return err
 	}
-	was := notes.RestoringOf(m.Node())
-	if err := m.SetMaintenance(ctx, machine.Maintenance{On: was.Maintenance, Reason: was.Reason}); err != nil {
+	if err := m.EndRestoring(ctx); err != nil {
 		return err
 	}
 	spec.CandidateNodes = []string{m.Node().UUID}
@@ -75,13 +71,25 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 	if err == nil {
 		_, err = AwaitAllocation(ctx, m.Site(), Request{AllocationSpec: spec}, a, timeout)
 	}
-	if err == nil {
-		err = m.Refresh(ctx)
-	}
 	if err != nil {
 		return err
 	}
-	return m.EndRestoring(ctx)
+	return claim(ctx, m, "")
+}
+
+// claim notes the allocation that gets a machine from the pool, and ends the reservation, with which Ironic would not give it.
+func claim(ctx context.Context, m *machine.Machine, allocation string) error {
+	r := *notes.RestoringOf(m.Node())
+	if r.Claim == allocation {
+		return nil
+	}
+	r.Claim = allocation
+	var patch ironic.Patch
+	patch.Set("/extra/"+notes.KeyRestoring, r)
+	if allocation != "" && m.Node().InstanceUUID != "" {
+		patch.Remove("/instance_uuid")
+	}
+	return m.Patch(ctx, patch)
 }
 
 // RestoreGroup is Restore for the members of a group.
