@@ -100,6 +100,11 @@ func Restore(ctx context.Context, m *machine.Machine, d Deployment, r Restoratio
 
 // adopt gives the node what a deployment writes, and lets Ironic adopt the machine.
 func (r Restoration) adopt(ctx context.Context, m *machine.Machine, d Deployment) error {
+	if m.State() == nodes.Enroll || m.State() == nodes.Verifying {
+		if err := m.Walk(ctx, states.GoalManageable, r.Instance, ironic.Order{}, r.Timeout); err != nil {
+			return err
+		}
+	}
 	if m.State() != nodes.Adopting {
 		node, want := m.Node(), d.AsInstanceInfo()
 		// without a state it counts as deployed

@@ -51,7 +51,7 @@ func (m *Machine) Restoring(ctx context.Context) error {
 	if was := notes.RestoringOf(m.node); was != nil {
 		r = *was
 	}
-	r.Done = false
+	r.Done, r.Claim = false, ""
 	var patch ironic.Patch
 	patch.Set("/extra/"+notes.KeyRestoring, r)
 	patch.Set("/automated_clean", false)

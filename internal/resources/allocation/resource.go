@@ -168,7 +168,7 @@ func (a *allocation) keepsLost(ctx context.Context, state *model, kept *private,
 		return false
 	}
 	node, err := a.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
-	claimed := err == nil && node.InstanceUUID == state.ID.ValueString()
+	claimed := err == nil && notes.Claimant(node) == state.ID.ValueString()
 	if err == nil && (allocate.IsRestoring(node, state.ID.ValueString()) || kept.isOlder(node)) {
 		err = missing
 	}

@@ -124,7 +124,7 @@ func (h *host) restored(ctx context.Context, config, state *model, kept *private
 	}
 	return hosts.Restoration{
 		ID: state.ID.ValueString(), Settings: settings, Cabling: config.cablingOf(ctx, nil), Was: state.restoring(),
-		Instance: state.InstanceID.ValueString(), Target: state.TargetState.ValueString(), Limit: limit,
+		Instance: state.InstanceID.ValueString(), Limit: limit,
 		IsOther: func(n *ironic.Node) bool { return lost.IsOther(seen, n, "") },
 	}.Do(ctx, h.Site)
 }

@@ -49,7 +49,7 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 			t.Errorf("%s is %v, and was %v", key, after[key], before[key])
 		}
 	}
-	if held := s.Node(s.Name("idle")); held["maintenance"] != true || held["provision_state"] != "manageable" {
+	if held := s.Node(s.Name("idle")); held["maintenance"] != true || held["provision_state"] != "enroll" || held["power_state"] != nil {
 		t.Errorf("the idle node is %v, in maintenance: %v", held["provision_state"], held["maintenance"])
 	}
 	w.Configure(config())

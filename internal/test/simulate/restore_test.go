@@ -114,7 +114,9 @@ func (r restoration) live(t *testing.T, befall func(*testing.T, *site, string), 
 	if left := w.replan(t, r.config); !left.empty() && !end.killed { // an allocation gets its name back then
 		s.broken("the plan after the restoration is %s", left)
 	}
-	if w.block = nil; w.apply(t, r.config, death{}).failed {
+	w.block = nil
+	back := w.apply(t, r.config, when)
+	if back.failed || back.killed && w.apply(t, r.config, death{}).failed {
 		s.broken("the apply without lost_records has failed")
 	}
 	if left := w.replan(t, r.config); left.empty() != (r.after != "manageable") {
@@ -138,7 +140,7 @@ func (r restoration) live(t *testing.T, befall func(*testing.T, *site, string), 
 	if now := slices.Sorted(maps.Keys(w.state())); !slices.Equal(now, inState) {
 		s.broken("in state are %q, want %q", now, inState)
 	}
-	return end.killed
+	return end.killed || back.killed
 }
 
 // What another client has made under the UUID of a lost record is not taken for the machine.
