@@ -13,9 +13,18 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// IsRestoring reports whether the record of a node is being restored that an allocation had reserved.
+// IsRestoring reports whether the record of a node is being restored that an allocation had reserved. The allocation may still have to be
+// made after that.
 func IsRestoring(node *ironic.Node, allocation string) bool {
+	if node.InstanceUUID == "" && states.InPool(node) && IsClaimed(node, allocation) {
+		return true
+	}
 	return notes.IsRestoring(node) && (node.InstanceUUID == allocation || node.InstanceUUID == "")
+}
+
+// IsClaimed reports whether an allocation that Ironic has lost has claimed a node whose record is being restored.
+func IsClaimed(node *ironic.Node, allocation string) bool {
+	return allocation != "" && notes.ClaimOf(node) == allocation
 }
 
 // Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
@@ -57,17 +66,14 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 		return err
 	}
 	if m.Node().InstanceUUID != "" { // Ironic lets an allocation take no node that has a reservation
-		var patch ironic.Patch
-		patch.Remove("/instance_uuid")
-		if err := m.Patch(ctx, patch); err != nil {
+		if err := claim(ctx, m, spec.UUID); err != nil {
 			return err
 		}
 	}
 	if err := m.Reach(ctx, states.GoalAvailable, timeout); err != nil {
 		return err
 	}
-	was := notes.RestoringOf(m.Node())
-	if err := m.SetMaintenance(ctx, machine.Maintenance{On: was.Maintenance, Reason: was.Reason}); err != nil {
+	if err := m.EndRestoring(ctx); err != nil {
 		return err
 	}
 	spec.CandidateNodes = []string{m.Node().UUID}
@@ -81,7 +87,19 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 	if err != nil {
 		return err
 	}
-	return m.EndRestoring(ctx)
+	return claim(ctx, m, "")
+}
+
+// claim notes on a node which allocation gets it from the pool; "": that is done. A node without a reservation is what the pool has.
+func claim(ctx context.Context, m *machine.Machine, allocation string) error {
+	var patch ironic.Patch
+	if allocation != "" {
+		patch.Remove("/instance_uuid")
+	}
+	claimed := *notes.RestoringOf(m.Node())
+	claimed.Claim = allocation
+	patch.Set("/extra/"+notes.KeyRestoring, claimed)
+	return m.Patch(ctx, patch)
 }
 
 // RestoreGroup is Restore for the members of a group.

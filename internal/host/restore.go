@@ -53,7 +53,7 @@ func RestoredOf(node *ironic.Node) *Restored {
 	if !notes.IsRestoring(node) {
 		return nil
 	}
-	return &Restored{State: notes.RestoringOf(node).State, Instance: node.InstanceUUID}
+	return &Restored{State: notes.RestoringOf(node).State, Instance: notes.ClaimOf(node)}
 }
 
 // DecideReturn is the plan of a host whose record is being restored. returns: it returns to where it was, unless something has claimed it.
@@ -105,7 +105,7 @@ func (r Restoration) Do(ctx context.Context, site *machine.Site) (m *machine.Mac
 // Return ends the restoration of a machine that nothing has claimed. One that was available becomes so again, without a cleaning. A machine
 // that is on is not free.
 func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Duration) error {
-	if !notes.IsRestoring(m.Node()) || m.Node().InstanceUUID != "" { // claimed since the plan
+	if !notes.IsRestoring(m.Node()) || notes.ClaimOf(m.Node()) != "" { // claimed since the plan
 		return nil
 	}
 	if machine.Power(m.Node()) == PowerOn && !mayBeOn && !m.Node().DisablePowerOff {

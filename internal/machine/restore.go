@@ -45,7 +45,7 @@ func (m *Machine) EndRestoring(ctx context.Context) error {
 // Restoring puts a node whose restoration has ended into the state before that end.
 func (m *Machine) Restoring(ctx context.Context) error {
 	r := *notes.RestoringOf(m.node)
-	r.Done = false
+	r.Done, r.Claim = false, ""
 	var patch ironic.Patch
 	patch.Set("/extra/"+notes.KeyRestoring, r)
 	patch.Set("/automated_clean", false)

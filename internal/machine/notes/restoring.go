@@ -16,6 +16,7 @@ type Restoring struct {
 	Maintenance bool         `json:"maintenance,omitempty"`
 	Reason      string       `json:"reason,omitempty"`
 	Clean       *bool        `json:"automated_clean,omitempty"`
+	Claim       string       `json:"claim,omitempty"` // the allocation that is to be made of the free node
 	Done        bool         `json:"done,omitempty"`
 }
 
@@ -26,6 +27,14 @@ func RestoringOf(n *ironic.Node) *Restoring { return Read[Restoring](n.Extra, Ke
 func IsRestoring(n *ironic.Node) bool {
 	r := RestoringOf(n)
 	return r != nil && !r.Done
+}
+
+// ClaimOf returns the reservation of a node, or the allocation that is to be made of it since its record was restored; "" if none.
+func ClaimOf(n *ironic.Node) string {
+	if r := RestoringOf(n); n.InstanceUUID == "" && r != nil {
+		return r.Claim
+	}
+	return n.InstanceUUID
 }
 
 func sayRestoring(n *ironic.Node, _ time.Time) (w Words) {

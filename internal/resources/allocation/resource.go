@@ -168,7 +168,7 @@ func (a *allocation) keepsLost(ctx context.Context, state *model, missing error,
 		return false
 	}
 	node, err := a.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
-	claimed := err == nil && node.InstanceUUID == state.ID.ValueString()
+	claimed := err == nil && allocate.IsClaimed(node, state.ID.ValueString())
 	if err == nil && allocate.IsRestoring(node, state.ID.ValueString()) {
 		err = missing
 	}

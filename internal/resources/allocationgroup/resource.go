@@ -130,7 +130,7 @@ func (r *group) keepsLost(ctx context.Context, state *model, now map[string]*all
 			_, err = r.Site.Ironic.AllocationForRefresh(ctx, was.ID.V)
 		}
 		if api.IsNotFound(err) {
-			claimed = claimed && node != nil && node.InstanceUUID == was.ID.V
+			claimed = claimed && node != nil && allocate.IsClaimed(node, was.ID.V)
 			machines, missing = append(machines, cmp.Or(was.NodeName.V, was.NodeID.V)), err
 		}
 	}
