@@ -50,7 +50,7 @@ func TestRestore_touchesNoMachine(t *testing.T) {
 	t.Parallel()
 	for _, r := range restorations() {
 		for loss, befall := range losses {
-			if loss == "the node is made anew by another client" {
+			if loss == remade {
 				continue // see TestRestore_refusesTheRecordOfAnotherClient
 			}
 			t.Run(r.name+"/"+loss, func(t *testing.T) {
@@ -80,17 +80,63 @@ func TestRestore_goesOnAfterAKill(t *testing.T) {
 	}
 }
 
+// The return of a machine that nothing runs on goes on after a kill at any moment.
+func TestRestore_returnGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	for _, r := range restorations() {
+		if r.after != "available" {
+			continue
+		}
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after %t", r.name, after), func(t *testing.T) {
+				t.Parallel()
+				everyMoment(t, 1, func(t *testing.T, moment int) bool {
+					t.Helper()
+					s := newSite(1)
+					w := s.workspace("w", nil)
+					defer s.check(t, fmt.Sprintf("return: %s, moment %d, after %t", r.name, moment, after))
+					before := r.begin(t, w, deleteRecord)
+					w.apply(t, r.config, death{})
+					w.block = nil
+					killed := w.apply(t, r.config, death{moment: moment, after: after}).killed
+					r.end(t, w, before)
+					return killed
+				})
+			})
+		}
+	}
+}
+
 // live lets the record of a machine get lost, restores it, perhaps with a kill, and checks what is left. It returns false if the provider
 // was not killed.
 func (r restoration) live(t *testing.T, befall func(*testing.T, *site, string), when death) (killed bool) {
 	t.Helper()
 	s := newSite(uint64(when.moment))
-	s.secrets = []string{secret}
 	w := s.workspace("w", nil)
 	defer s.check(t, fmt.Sprintf("restore: %s, moment %d, after %t", r.name, when.moment, when.after))
+	before := r.begin(t, w, befall)
+	end := w.apply(t, r.config, when)
+	if end.failed || w.apply(t, r.config, death{}).failed {
+		s.broken("the record is not restored")
+	}
+	if left := w.replan(t, r.config); !left.empty() && !end.killed { // an allocation gets its name back then
+		s.broken("the plan after the restoration is %s", left)
+	}
+	r.end(t, w, before)
+	if sent := s.targets(); !slices.Equal(sent, r.verbs) {
+		s.broken("the machine was sent %q, want %q", sent, r.verbs)
+	}
+	return end.killed
+}
+
+// begin lets the record of a machine get lost, and the next apply restore it. It returns the node before the loss.
+func (r restoration) begin(t *testing.T, w *workspace, befall func(*testing.T, *site, string)) (before fakeironic.Node) {
+	t.Helper()
+	s := w.site
+	s.secrets = []string{secret}
 	if w.apply(t, r.config, death{}).failed {
 		s.broken("the first apply has failed")
-		return false
+		return before
 	}
 	id := w.text("metal_host.a", "id")
 	if r.state != "" {
@@ -101,46 +147,52 @@ func (r restoration) live(t *testing.T, befall func(*testing.T, *site, string), 
 			}
 		}
 	}
-	before := s.fake.Nodes()[0]
+	before = s.fake.Nodes()[0]
 	<-time.After(time.Minute)
 	befall(t, s, id)
 	s.forget()
-	inState := slices.Sorted(maps.Keys(w.state()))
 	w.block = object{"lost_records": "restore"}
-	end := w.apply(t, r.config, when)
-	if end.failed || w.apply(t, r.config, death{}).failed {
-		s.broken("the record is not restored")
+	return before
+}
+
+// end ends a restoration, and checks what is left.
+func (r restoration) end(t *testing.T, w *workspace, before fakeironic.Node) {
+	t.Helper()
+	if w.block = nil; w.apply(t, r.config, death{}).failed {
+		w.site.broken("the apply without lost_records has failed")
 	}
-	if left := w.replan(t, r.config); !left.empty() && !end.killed { // an allocation gets its name back then
-		s.broken("the plan after the restoration is %s", left)
-	}
-	w.block = nil
-	back := w.apply(t, r.config, when)
-	if back.failed || back.killed && w.apply(t, r.config, death{}).failed {
-		s.broken("the apply without lost_records has failed")
-	}
+	r.check(t, w, before)
+}
+
+// check checks what is left of a restoration that has ended.
+func (r restoration) check(t *testing.T, w *workspace, before fakeironic.Node) {
+	t.Helper()
+	s := w.site
 	if left := w.replan(t, r.config); left.empty() != (r.after != "manageable") {
 		s.broken("the next plan is %s", left)
 	}
-	var sent []string
-	for _, v := range s.verbs {
-		sent = append(sent, v.target)
-	}
-	if slices.Sort(sent); !slices.Equal(sent, r.verbs) {
-		s.broken("the machine was sent %q, want %q", sent, r.verbs)
-	}
-	n, _ := s.fake.Node(id)
+	n, _ := s.fake.Node(before.UUID)
 	if n.ProvisionState != r.after || n.Maintenance || n.Raw["automated_clean"] != before.Raw["automated_clean"] {
 		s.broken("the node is %s, in maintenance: %t, automated_clean: %v", n.ProvisionState, n.Maintenance,
 			n.Raw["automated_clean"])
 	}
-	if r.state == "" && (n.InstanceUUID != before.InstanceUUID || n.Raw["protected"] != before.Raw["protected"]) {
-		s.broken("the node has instance %s, protected: %v", n.InstanceUUID, n.Raw["protected"])
+	if r.state == "" && (n.InstanceUUID != before.InstanceUUID || n.AllocationUUID != before.AllocationUUID ||
+		n.Raw["protected"] != before.Raw["protected"]) {
+		s.broken("the node has instance %s, allocation %s, protected: %v", n.InstanceUUID, n.AllocationUUID, n.Raw["protected"])
 	}
-	if now := slices.Sorted(maps.Keys(w.state())); !slices.Equal(now, inState) {
-		s.broken("in state are %q, want %q", now, inState)
+	now, want := slices.Sorted(maps.Keys(w.state())), slices.Sorted(maps.Keys(r.config))
+	if !slices.Equal(now, want) {
+		s.broken("in the state of %s are %q, want %q", w.name, now, want)
 	}
-	return end.killed || back.killed
+}
+
+// targets are the verbs that runs have sent since the last call of forget, sorted.
+func (s *site) targets() (all []string) {
+	for _, v := range s.verbsOf() {
+		all = append(all, v.target)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // What another client has made under the UUID of a lost record is not taken for the machine.
@@ -153,7 +205,7 @@ func TestRestore_refusesTheRecordOfAnotherClient(t *testing.T) {
 		if w.apply(t, installed("v1"), death{}).failed {
 			s.broken("the first apply has failed")
 		}
-		losses["the node is made anew by another client"](t, s, w.text("metal_host.a", "id"))
+		losses[remade](t, s, w.text("metal_host.a", "id"))
 		s.forget()
 		w.block = object{"lost_records": "restore"}
 		if !w.apply(t, installed("v1"), death{}).failed || len(s.verbs) > 0 {
