@@ -8,7 +8,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -23,9 +22,9 @@ func DecideRestore(label string, returns bool) []decide.Notice {
 	if !returns {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(nil, "Restored machine is reserved again", fmt.Sprintf("No deployment has claimed the machine of %s. It "+
-		"returns to the pool without a cleaning, if it was there and is off, and is reserved again. If a deployment in another workspace "+
-		"runs on it, apply that first, with lost_records = \"restore\".", label))}
+	return []decide.Notice{decide.Warn(nil, "Restored machine is reserved again", fmt.Sprintf("No deployment has claimed the machine of %s. "+
+		"It returns to the pool without a cleaning, if it was there and is off, and is reserved again. If a deployment in another "+
+		"workspace runs on it, apply that first, with lost_records = \"restore\".", label))}
 }
 
 // IsRestoring reports whether the record of a node is being restored, or was, for an allocation that does not have it again yet.
@@ -36,8 +35,8 @@ func IsRestoring(node *ironic.Node, allocation string) bool {
 
 // Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
 // deployment of the machine, which makes it with its UUID. returns: there is no such deployment. Then the machine returns to the pool
-// without a cleaning, and is reserved there, if it was in the pool and is off. In between, another client may reserve the node; then Restore
-// returns an error.
+// without a cleaning, and is reserved there, if it was in the pool and is off. In between, another client may reserve the node; then
+// Restore returns an error.
 func Restore(
 	ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, node string, returns bool, timeout time.Duration,
 ) error {
@@ -78,7 +77,7 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 			return err
 		}
 	}
-	if err := host.CheckReturn(m.Node()); err != nil {
+	if err := machine.CheckReturn(m.Node()); err != nil {
 		return err
 	}
 	if err := claim(ctx, m, spec.UUID); err != nil {

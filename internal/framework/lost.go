@@ -144,8 +144,8 @@ func KeepRestoring(req resource.ModifyPlanRequest, label string, diags *diag.Dia
 	}
 }
 
-// differing returns the attributes in which a plan differs from the state: those whose value may be kept, and those with something that only
-// one of them has.
+// differing returns the attributes in which a plan differs from the state: those whose value may be kept, and those with something that
+// only one of them has.
 func differing(plan, state tftypes.Value) (kept, refused []string) {
 	differences, err := plan.Diff(state)
 	if err != nil { // the values are of different types, which cannot be

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -107,7 +106,7 @@ func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Du
 	}
 	if was == nodes.Available && !m.Node().Retired {
 		if !mayBeOn {
-			if err := CheckReturn(m.Node()); err != nil {
+			if err := machine.CheckReturn(m.Node()); err != nil {
 				return err
 			}
 		}
@@ -116,26 +115,6 @@ func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Du
 		}
 	}
 	return m.EndRestoring(ctx)
-}
-
-// CheckReturn returns an error unless the machine of a restored record may return to the pool: it was there, and is off.
-func CheckReturn(node *ironic.Node) error {
-	was := notes.RestoringOf(node).State
-	if was == nodes.Available && (machine.Power(node) != PowerOn || node.DisablePowerOff) {
-		return nil
-	}
-	e := &failure.Error{
-		Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("node %s was in state %q when Terraform saw it last, and its machine is "+
-			"%s, so something may run on it. It stays in maintenance, and does not return to the pool", ironic.NodeLabel(node), was,
-			cmp.Or(machine.Power(node), "perhaps on")),
-		Advice: "Apply the metal_deployment of the machine with lost_records = \"restore\". If nothing is to be kept, switch the machine off " +
-			"(metal power off) and apply again.",
-	}
-	if was != nodes.Available {
-		e.Advice = "Apply the metal_deployment of the machine with lost_records = \"restore\". If nothing is to be kept, remove the " +
-			"reservation (baremetal node unset NODE --instance-uuid) and apply the metal_host without lost_records."
-	}
-	return e
 }
 
 // fencedSettings returns the settings of the record until the restoration has ended.

@@ -43,9 +43,11 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	deployed, problems := config.deployment(ctx)
 	diags.Append(problems...)
 	w := deploy.Wish{
-		Node: framework.TextOf[string](m.NodeID), Name: framework.TextOf[string](config.InstanceName), Allocation: framework.TextOf[string](m.AllocationID),
-		Content: map[string]deploy.Text{},
-		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs),
+		Node: framework.TextOf[string](m.NodeID), Name: framework.TextOf[string](config.InstanceName),
+		Allocation: framework.TextOf[string](m.AllocationID),
+		Content:    map[string]deploy.Text{},
+		Rebuild:    text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue),
+		VIFs:  text(ctx, m.VIFs),
 		Ports: m.vifs(),
 		Power: framework.TextOf[deploy.PowerState](config.PowerState), OffMode: framework.TextOf[machine.OffMode](config.PowerOffMode),
 		OnChange: framework.TextOf[deploy.OnChange](config.OnChange), DefaultOnChange: framework.TextOf[deploy.OnChange](d.OnChange),
@@ -82,7 +84,10 @@ func (d *deployment) wishOf(ctx context.Context, state *model, diags *diag.Diagn
 
 // ignoresContent reports whether a refresh need not say what runs.
 func (d *deployment) ignoresContent(m *model) bool {
-	return deploy.Wish{OnChange: framework.TextOf[deploy.OnChange](m.OnChange), DefaultOnChange: framework.TextOf[deploy.OnChange](d.OnChange)}.IgnoresContent()
+	return deploy.Wish{
+		OnChange:        framework.TextOf[deploy.OnChange](m.OnChange),
+		DefaultOnChange: framework.TextOf[deploy.OnChange](d.OnChange),
+	}.IgnoresContent()
 }
 
 // seen returns what a state and its private state say. was is the wish that the state has recorded.
@@ -92,7 +97,8 @@ func seen(ctx context.Context, state *model, was deploy.Wish, kept *private) dep
 		State: ironic.State(state.ProvisionState.ValueString()), LastError: framework.TextOf[string](state.LastError),
 		Attempts: framework.NumberOf(state.Attempts),
 		Rebuilds: state.Rebuilds.ValueInt64(), Restarts: state.Restarts.ValueInt64(),
-		Power: framework.TextOf[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Name: framework.TextOf[string](state.InstanceName),
+		Power: framework.TextOf[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(),
+		Name:  framework.TextOf[string](state.InstanceName),
 		Boot:  state.bootStatus(ctx),
 		Ready: framework.FlagOf(state.Ready), Unbegun: kept.Unbegun,
 		Past: kept.Past, Names: kept.Names, Sight: kept.Sight, Runs: kept.Runs, Last: kept.Last,
