@@ -22,9 +22,10 @@ func DecideRestore(label string, returns bool) []decide.Notice {
 	if !returns {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(nil, "Restored machine is reserved again", fmt.Sprintf("No deployment has claimed the machine of %s. "+
-		"It returns to the pool without a cleaning, if it was there and is off, and is reserved again. If a deployment in another "+
-		"workspace runs on it, apply that first, with lost_records = \"restore\".", label))}
+	detail := fmt.Sprintf("No deployment has claimed the machine of %s. It returns to the pool without a cleaning, if it was there and is "+
+		"off, and is reserved again. If a deployment in another workspace runs on it, apply that first, with lost_records = "+
+		"\"restore\".", label)
+	return []decide.Notice{decide.Warn(nil, "Restored machine is reserved again", detail)}
 }
 
 // IsRestoring reports whether the record of a node is being restored, or was, for an allocation that does not have it again yet.
