@@ -185,12 +185,12 @@ type reader struct {
 func (r *reader) readLabels(f *ast.File) {
 	for _, decl := range f.Decls {
 		method, ok := decl.(*ast.FuncDecl)
-		if !ok || method.Recv == nil || method.Name.Name != "label" {
+		if !ok || method.Recv == nil || method.Name.Name != "label" && method.Name.Name != "Subject" {
 			continue
 		}
 		ast.Inspect(method.Body, func(n ast.Node) bool {
-			if first, ok := n.(*ast.ReturnStmt); ok && r.labels["label"] == nil {
-				r.labels["label"] = first.Results[0]
+			if first, ok := n.(*ast.ReturnStmt); ok && r.labels[method.Name.Name] == nil {
+				r.labels[method.Name.Name] = first.Results[0]
 			}
 			return true
 		})
@@ -225,6 +225,10 @@ func (r *reader) messages(n ast.Node) []message {
 		}
 		m, ok = r.call(n)
 	case *ast.CompositeLit:
+		if n.Type != nil && strings.HasPrefix(r.source(n.Type), "framework.Collected[") {
+			label := r.text(r.labels["Subject"], 0)
+			return couldNot("error", []string{"read " + label, "delete " + label})
+		}
 		m, ok = r.literal(n)
 	case *ast.ReturnStmt:
 		return r.returned(n)
@@ -256,7 +260,6 @@ func couldNot(kind string, doings []string) (all []message) {
 var reports = map[string]int{
 	"Report": 1, "ReportImport": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3,
 	"Explain": 0, "operate": 2,
-	"ReadFrom": 4, "DeleteFrom": 4, "ListedIn": 3,
 }
 
 // doings returns what a call reports as not done.
@@ -268,17 +271,12 @@ func (r *reader) doings(n *ast.CallExpr) (all []string) {
 		return nil
 	}
 	for _, text := range r.texts(n.Args[at]) {
-		switch name {
-		case "operate":
+		if name == "operate" {
 			text += " node {node}"
-		case "ReadFrom":
-			text = "read " + text
-		case "DeleteFrom":
-			text = "delete " + text
-		case "ListedIn":
-			text = "list " + text + "s"
 		}
-		all = append(all, text)
+		if !strings.HasSuffix(text, ".Subject}") { // of a framework.Collected: its package has the text
+			all = append(all, text)
+		}
 	}
 	return all
 }

@@ -110,7 +110,6 @@ const aboutMetal = `metal is the operator's tool for bare metal in OpenStack Iro
 Settings come from flags, or from the environment variables that the flags name; flags win. Passwords come from the
 environment only, so that no list of processes shows them.`
 
-// newVersion returns the command metal version.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.OnlyFlags,

@@ -44,12 +44,10 @@ func orderAttributes(ramdisk api.Microversion) map[string]schema.Attribute {
 	}
 }
 
-// order returns what Ironic gets.
 func (o order) order() ironic.Order {
 	return ironic.Order{Steps: framework.OrderSteps(o.Steps), Runbook: o.Runbook.ValueString(), NoRamdisk: o.DisableRamdisk.ValueBool()}
 }
 
-// requireOrder refuses what the API version does not support.
 func (o *operator) requireOrder(ctx context.Context, diags *diag.Diagnostics, with order, ramdisk api.Microversion) {
 	o.Requires(ctx, diags,
 		framework.Feature{Used: !with.Runbook.IsNull(), Since: api.VersionRunbooks, Name: path.Root("runbook")},

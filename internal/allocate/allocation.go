@@ -22,7 +22,6 @@ import (
 // created again (reference/ironic.md#lost-allocations). Each time that it is created again, it may take twice as long.
 const allocationLost = time.Minute
 
-// marked returns extra with the mark of a creation.
 func marked(extra map[string]any, mark *notes.Creation) map[string]any {
 	all := map[string]any{string(notes.MarkCreation): mark.Value()}
 	maps.Copy(all, extra)

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,7 +36,6 @@ func (e *NoMatch) Err() error {
 	}
 }
 
-// advice says what the user can do.
 func (e *NoMatch) advice() string {
 	what := e.Request.what()
 	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what +
@@ -89,7 +89,6 @@ func (c Census) remedy() string {
 // noMatchOf returns the NoMatch of an error of KindNoMatch; nil for other errors.
 func noMatchOf(err error) *NoMatch { return failure.AboutOf[*NoMatch](err, KindNoMatch) }
 
-// noMatch says why no node matches a request.
 func noMatch(site *machine.Site, r *Request, census Census) *NoMatch {
 	all, _ := stockOf(site).list()
 	return &NoMatch{Request: *r, Census: census, gaps: expect.GapsOf(r.AllocationSpec, all)}
@@ -132,7 +131,6 @@ func nameTaken(name, id string) error {
 	}
 }
 
-// memberInUse says that something is still deployed on the node of a member that leaves its group.
 func memberInUse(node *ironic.Node) error {
 	return &failure.Error{
 		Node: node, Fact: fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group",
@@ -172,9 +170,7 @@ func (g *Group) cannotHold(all map[string]*ironic.Node) string {
 	var parts []string
 	for _, domain := range slices.Sorted(maps.Keys(domains)) {
 		name := domain
-		if name == "" {
-			name = "none"
-		}
+		name = cmp.Or(name, "none")
 		parts = append(parts, fmt.Sprintf("%s (%d)", name, domains[domain]))
 	}
 	return fmt.Sprintf("With max_per_domain = %d, the nodes of the class %q can hold %d members, and the group has %d. Values of %s, "+

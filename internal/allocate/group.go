@@ -68,7 +68,6 @@ type GroupForecast struct {
 // IsEmpty reports whether the plan changes nothing and says nothing, so that the next one need not be made while nothing changes.
 func (p GroupPlan) IsEmpty() bool { return len(p.Steps)+len(p.Notices)+len(p.Asks) == 0 }
 
-// groupDecision is a GroupPlan in the making.
 type groupDecision struct {
 	GroupPlan
 	w      GroupWish
@@ -159,7 +158,6 @@ func (d *groupDecision) refuseHostEnd() {
 			d.seen.HostEnds[0])))
 }
 
-// destroy plans to release all members.
 func (d *groupDecision) destroy() {
 	d.warnLeftovers(d.seen.Leftovers)
 	step := Step{Do: DoRelease, Members: slices.Sorted(maps.Keys(d.seen.Members))}
@@ -209,7 +207,6 @@ func (d *groupDecision) searches() bool {
 	return false
 }
 
-// change plans what becomes of a group that exists.
 func (d *groupDecision) change() {
 	if !decide.Same(d.w.Name, d.was.Name) {
 		d.Steps = append(d.Steps, Step{Do: DoEdit, Renames: true})
@@ -235,13 +232,11 @@ func (d *groupDecision) moves() []string {
 	return byNumber(keys)
 }
 
-// byNumber sorts keys of members in the order of their numbers.
 func byNumber(keys []string) []string {
 	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	return keys
 }
 
-// move plans that members move to other nodes.
 func (d *groupDecision) move() {
 	d.checkMoves()
 	if len(d.moving) == 0 {
@@ -364,7 +359,6 @@ func (d *groupDecision) release() {
 		d.label, nodesOf(gone, keys)))
 }
 
-// nodesOf names members and their nodes in messages.
 func nodesOf(members map[string]Member, keys []string) string {
 	var parts []string
 	for _, key := range keys {
@@ -376,7 +370,6 @@ func nodesOf(members map[string]Member, keys []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// warnLeftovers warns that the apply releases leftovers.
 func (d *groupDecision) warnLeftovers(names []string) {
 	if len(names) > 0 {
 		d.warn("size", "Reservations of a killed run are released",
@@ -385,7 +378,6 @@ func (d *groupDecision) warnLeftovers(names []string) {
 	}
 }
 
-// unneeded returns the names of the leftovers that the planned group does not have.
 func (d *groupDecision) unneeded() []string {
 	if d.w.Size.Unknown || d.w.Name.Unknown {
 		return nil
@@ -397,7 +389,6 @@ func (d *groupDecision) unneeded() []string {
 	return slices.DeleteFunc(slices.Clone(d.seen.Leftovers), func(name string) bool { return slices.Contains(members, name) })
 }
 
-// changedSelectors returns the names of the attributes that choose nodes and that the plan changes, sorted.
 func (d *groupDecision) changedSelectors() (names []string) {
 	for _, selector := range []struct {
 		name string

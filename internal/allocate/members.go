@@ -72,7 +72,6 @@ func ReleaseLeftovers(ctx context.Context, site *machine.Site, g *Group) error {
 	return releaseLeftovers(ctx, site, g, all, false)
 }
 
-// refreshMember reads a member again, and reports whether it exists.
 func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember) (exists bool, err error) {
 	a, err := site.Ironic.AllocationForRefresh(ctx, m.ID)
 	switch {

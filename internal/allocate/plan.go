@@ -98,7 +98,6 @@ func In(steps []Step, do Kind) *Step {
 // IsEmpty reports whether the plan changes nothing and says nothing, so that the next one need not be made while nothing changes.
 func (p Plan) IsEmpty() bool { return len(p.Steps)+len(p.Replaces)+len(p.Notices)+len(p.Asks) == 0 }
 
-// decision is a Plan in the making.
 type decision struct {
 	Plan
 	w    Wish
@@ -159,7 +158,6 @@ func (d *decision) replace(cost decide.Cost, why ...string) {
 	d.Steps = append(d.Steps, Step{Do: DoReserve})
 }
 
-// release plans to delete the allocation.
 func (d *decision) release(cost decide.Cost) {
 	if d.seen.NodeID != "" && d.asked(AskRelease) {
 		if notices := finishesQuarantine(d.seen.Quarantined, d.seen.ID); notices != nil {
@@ -236,7 +234,6 @@ func (d *decision) giveUpUnusable(node *ReservedNode) {
 	d.replace(decide.Free, "node_id")
 }
 
-// warnUnusable warns of a reserved node on which nothing can be deployed.
 func (d *decision) warnUnusable(node *ReservedNode) {
 	if node.Unusable == "" {
 		return
@@ -311,7 +308,6 @@ func (d *decision) warnUnmet() {
 	}
 }
 
-// extraEdits returns the keys of extra that an edit sets and removes.
 func (w Wish) extraEdits(was Wish) (set, remove []string) {
 	for _, key := range slices.Sorted(maps.Keys(w.Extra.V)) {
 		if !ironic.SameJSON(was.Extra.V[key], w.Extra.V[key]) {

@@ -49,10 +49,8 @@ func (r *Request) what() string {
 	return "allocation"
 }
 
-// waits reports whether the request may wait for a node.
 func (r *Request) waits() bool { return time.Now().Before(r.until) }
 
-// begin starts the wait.
 func (r *Request) begin() {
 	if r.until.IsZero() {
 		r.until = time.Now().Add(r.Wait)

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -47,7 +48,6 @@ func (r *Requirements) needsAllFields() bool { return r != nil && r.Cabling }
 // comparedProperties are the properties of a node that requirements compare.
 var comparedProperties = []string{"cpus", "memory_mb", "local_gb", "cpu_arch", "capabilities", "manufacturer", "vendor", "product"}
 
-// verdict is the result of comparing a node with requirements.
 type verdict struct {
 	lacks string // the first reason why the node does not fit, as a census counts it
 	asks  string // the first attribute that the data of the node do not decide; "" if the result is certain
@@ -71,9 +71,7 @@ func (r *Requirements) judge(node *ironic.Node, inventory *ironic.Inventory) (v 
 		case expect.No:
 			return verdict{lacks: d.lack}
 		case expect.Unknown:
-			if v.asks == "" {
-				v.asks = d.attribute
-			}
+			v.asks = cmp.Or(v.asks, d.attribute)
 		case expect.Yes:
 		}
 	}

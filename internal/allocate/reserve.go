@@ -59,20 +59,12 @@ type GroupMember struct {
 	asked   bool               // the allocation may exist
 }
 
-// clear says that the member has neither an allocation nor a node.
 func (m *GroupMember) clear() { m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", "" }
 
-// lacking returns the members without a node.
-func (g *Group) lacking() (all []*GroupMember) {
-	for _, m := range g.Members {
-		if m.NodeID == "" {
-			all = append(all, m)
-		}
-	}
-	return all
+func (g *Group) lacking() []*GroupMember {
+	return slices.DeleteFunc(slices.Clone(g.Members), func(m *GroupMember) bool { return m.NodeID != "" })
 }
 
-// used counts the members with a node by domain.
 func (g *Group) used() map[string]int {
 	used := map[string]int{}
 	for _, m := range g.Members {
@@ -83,7 +75,6 @@ func (g *Group) used() map[string]int {
 	return used
 }
 
-// prepare makes the requests of the members that need a node.
 func (g *Group) prepare(site *machine.Site) {
 	g.begin()
 	g.group = g.Name
@@ -244,7 +235,6 @@ func reserveMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMe
 	return settleMember(site, g, m, a, node, err)
 }
 
-// settleMember records how the wait for an allocation has ended.
 func settleMember(site *machine.Site, g *Group, m *GroupMember, a *ironic.Allocation, node *ironic.Node, err error) error {
 	stock := stockOf(site)
 	if err != nil {

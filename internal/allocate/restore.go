@@ -2,8 +2,12 @@ package allocate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -13,14 +17,27 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// IsRestoring reports whether the record of a node is being restored that an allocation had reserved.
+// DecideRestore says what the restoration of a lost allocation does. returns: no deployment has claimed its machine.
+func DecideRestore(label string, returns bool) []decide.Notice {
+	if !returns {
+		return nil
+	}
+	detail := fmt.Sprintf("No deployment has claimed the machine of %s. It returns to the pool without a cleaning, if it was there and is "+
+		"off, and is reserved again. If a deployment in another workspace runs on it, apply that first, with lost_records = "+
+		"\"restore\".", label)
+	return []decide.Notice{decide.Warn(nil, "Restored machine is reserved again", detail)}
+}
+
+// IsRestoring reports whether the record of a node is being restored, or was, for an allocation that does not have it again yet.
 func IsRestoring(node *ironic.Node, allocation string) bool {
-	return notes.IsRestoring(node) && (node.InstanceUUID == allocation || node.InstanceUUID == "")
+	r, by := notes.RestoringOf(node), notes.Claimant(node)
+	return r != nil && (by == allocation || by == "" && !r.Done)
 }
 
 // Restore claims the node of an allocation that Ironic has lost, as soon as it has a record again, and keeps the allocation for the
 // deployment of the machine, which makes it with its UUID. returns: there is no such deployment. Then the machine returns to the pool
-// without a cleaning, and is reserved there. In between, another client may reserve the node; then Restore returns an error.
+// without a cleaning, and is reserved there, if it was in the pool and is off. In between, another client may reserve the node; then
+// Restore returns an error.
 func Restore(
 	ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, node string, returns bool, timeout time.Duration,
 ) error {
@@ -56,32 +73,47 @@ func reserveAgain(ctx context.Context, m *machine.Machine, spec ironic.Allocatio
 	case !api.IsNotFound(err):
 		return err
 	}
-	if m.Node().InstanceUUID != "" { // Ironic lets an allocation take no node that has a reservation
-		var patch ironic.Patch
-		patch.Remove("/instance_uuid")
-		if err := m.Patch(ctx, patch); err != nil {
+	if m.State() != nodes.Available { // so that Ironic knows whether the machine is on
+		if err := m.Walk(ctx, states.GoalManageable, m.Node().InstanceUUID, ironic.Order{}, timeout); err != nil {
 			return err
 		}
+	}
+	if err := machine.CheckReturn(m.Node()); err != nil {
+		return err
+	}
+	if err := claim(ctx, m, spec.UUID); err != nil {
+		return err
 	}
 	if err := m.Reach(ctx, states.GoalAvailable, timeout); err != nil {
 		return err
 	}
-	was := notes.RestoringOf(m.Node())
-	if err := m.SetMaintenance(ctx, machine.Maintenance{On: was.Maintenance, Reason: was.Reason}); err != nil {
+	if err := m.EndRestoring(ctx); err != nil {
 		return err
 	}
-	spec.CandidateNodes = []string{m.Node().UUID}
+	spec.CandidateNodes, spec.Node = []string{m.Node().UUID}, ""
 	a, err := failure.CreateAllocation(ctx, from, spec)
 	if err == nil {
 		_, err = AwaitAllocation(ctx, m.Site(), Request{AllocationSpec: spec}, a, timeout)
 	}
-	if err == nil {
-		err = m.Refresh(ctx)
-	}
 	if err != nil {
 		return err
 	}
-	return m.EndRestoring(ctx)
+	return claim(ctx, m, "")
+}
+
+// claim notes the allocation that gets a machine from the pool, and ends the reservation, with which Ironic would not give it.
+func claim(ctx context.Context, m *machine.Machine, allocation string) error {
+	r := *notes.RestoringOf(m.Node())
+	if r.Claim == allocation {
+		return nil
+	}
+	r.Claim = allocation
+	var patch ironic.Patch
+	patch.Set("/extra/"+notes.KeyRestoring, r)
+	if allocation != "" && m.Node().InstanceUUID != "" {
+		patch.Remove("/instance_uuid")
+	}
+	return m.Patch(ctx, patch)
 }
 
 // RestoreGroup is Restore for the members of a group.

@@ -86,7 +86,6 @@ func (s Spread) choose(free []*ironic.Node, used map[string]int, n int) (chosen 
 	return chosen
 }
 
-// mostMembers returns how many members nodes can hold, and counts the nodes by domain.
 func (s Spread) mostMembers(all []*ironic.Node) (most int, domains map[string]int) {
 	domains = map[string]int{}
 	for _, node := range all {

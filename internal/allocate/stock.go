@@ -50,7 +50,6 @@ type stock struct {
 	retiredAt time.Time     // when the list was requested
 }
 
-// stockOf returns the stock of a site.
 func stockOf(site *machine.Site) *stock { return machine.Kept(site, newStock) }
 
 func newStock(*machine.Site) *stock {
@@ -70,7 +69,6 @@ func (s *stock) begin(ctx context.Context) error {
 	}
 }
 
-// end passes the turn on.
 func (s *stock) end() { <-s.turn }
 
 // stockSince returns a list of all nodes that was requested at a time or later, and when it was requested.

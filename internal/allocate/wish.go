@@ -14,7 +14,6 @@ import (
 const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose " +
 	"from all nodes."
 
-// hasNoCandidates reports whether candidate_nodes is set and empty.
 func (w Wish) hasNoCandidates() bool { return w.Candidates.Set && len(w.Candidates.V) == 0 }
 
 // CheckCreation refuses to create an allocation that no node may have.
@@ -60,7 +59,6 @@ func (w Wish) Request(id string) Request {
 	return Request{AllocationSpec: spec, Require: w.Require.V, Wait: w.Wait}
 }
 
-// isVague reports whether a demand is not known yet.
 func (w Wish) isVague() bool {
 	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Owner.Unknown || w.Backfill.Unknown || w.Require.Unknown
 }
@@ -113,7 +111,6 @@ func (s Step) Values(w Wish) (name *string, set map[string]any) {
 	return name, set
 }
 
-// isVague reports whether what chooses nodes is not known yet.
 func (w GroupWish) isVague() bool {
 	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown ||
 		w.MaxPerDomain.Unknown

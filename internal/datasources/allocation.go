@@ -27,7 +27,6 @@ func NewAllocation() datasource.DataSource { return &allocation{source{name: "me
 
 type allocation struct{ source }
 
-// Schema describes the data source.
 func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := allocationAttributes()
 	attributes["id"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `name` or `node` is " +
@@ -45,7 +44,6 @@ func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 }
 
-// allocationAttributes returns the attributes of an allocation in the data sources.
 func allocationAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":              text("UUID of the allocation."),
@@ -61,7 +59,6 @@ func allocationAttributes() map[string]schema.Attribute {
 	}
 }
 
-// allocationValues returns an allocation's values for allocationAttributes.
 func allocationValues(found *ironic.Allocation, nodeName string) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(found.UUID), "name": orNull(found.Name), "resource_class": orNull(found.ResourceClass),
@@ -71,13 +68,11 @@ func allocationValues(found *ironic.Allocation, nodeName string) map[string]attr
 	}
 }
 
-// ConfigValidators require id, name or node.
 func (a *allocation) ConfigValidators(context.Context) []datasource.ConfigValidator {
 	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("id"), path.MatchRoot("name"),
 		path.MatchRoot("node"))}
 }
 
-// Read finds the allocation.
 func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var config types.Object
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)

@@ -33,7 +33,6 @@ type allocationsModel struct {
 	Allocations   types.List   `tfsdk:"allocations"`
 }
 
-// Schema describes the data source.
 func (a *allocations) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{
@@ -88,7 +87,6 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// list returns the allocations that match the filters.
 func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.Allocation, error) {
 	if err := a.Site.Ironic.Requires(ctx, api.VersionAllocations, "an allocation"); err != nil {
 		return nil, err

@@ -59,12 +59,10 @@ func bootAttributes() map[string]schema.Attribute {
 	}
 }
 
-// keys describes a set of texts.
 func keys(description string) schema.SetAttribute {
 	return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// Schema describes the data source.
 func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	optional := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
@@ -162,7 +160,6 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// warnMissing warns of keys that match no node.
 func warnMissing(keys []string, diags *diag.Diagnostics) {
 	const few = 10
 	if len(keys) == 0 {
@@ -181,7 +178,6 @@ func warnMissing(keys []string, diags *diag.Diagnostics) {
 // has the wanted image already.
 func older(answer bootiso.Answer) bool { return answer.Newer || answer.Now.Action == bootiso.Manual }
 
-// hostBoot returns the entry of a machine in hosts.
 func hostBoot(node *ironic.Node, answer bootiso.Answer) map[string]attr.Value {
 	status, reason := answer.Now, answer.Now.Why
 	if older(answer) && status.Action == bootiso.None {

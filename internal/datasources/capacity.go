@@ -36,7 +36,6 @@ func classAttributes() map[string]schema.Attribute {
 	}
 }
 
-// Schema describes the data source.
 func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules " +

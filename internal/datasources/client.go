@@ -20,17 +20,14 @@ type source struct {
 	name string
 }
 
-// Metadata names the data source.
 func (d *source) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = d.name
 }
 
-// Configure takes the clients from the provider.
 func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	d.Take(req.ProviderData, &resp.Diagnostics)
 }
 
-// report adds the error of a read to the diagnostics.
 func report(diags *diag.Diagnostics, doing string, err error) {
 	if err != nil {
 		diags.AddError(failure.Explain(doing, err))
@@ -40,7 +37,6 @@ func report(diags *diag.Diagnostics, doing string, err error) {
 // orNull returns a string for state: null for Ironic's empty string.
 func orNull(s string) types.String { return framework.OrNull(s) }
 
-// stringsValue converts a slice to a list of strings.
 func stringsValue(items []string) types.List {
 	values := make([]attr.Value, 0, len(items))
 	for _, item := range items {
@@ -49,7 +45,6 @@ func stringsValue(items []string) types.List {
 	return types.ListValueMust(types.StringType, values)
 }
 
-// setValue converts a slice to a set of strings.
 func setValue(items []string) types.Set {
 	return types.SetValueMust(types.StringType, stringsValue(items).Elements())
 }

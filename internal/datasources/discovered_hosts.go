@@ -47,7 +47,6 @@ func discoveredAttributes() map[string]schema.Attribute {
 	}
 }
 
-// Schema describes the data source.
 func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
@@ -77,7 +76,6 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	}
 }
 
-// Read reports the machines.
 func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m discoveredHostsModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)

@@ -36,7 +36,6 @@ func erasureAttributes() map[string]schema.Attribute {
 	}
 }
 
-// erasureSchema describes last_erasure.
 func erasureSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, Attributes: erasureAttributes(),
@@ -96,7 +95,6 @@ func cleaningAttributes() map[string]schema.Attribute {
 	}
 }
 
-// cleaningsSchema describes cleaning_history.
 func cleaningsSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: cleaningAttributes()},

@@ -18,7 +18,6 @@ func number(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 }
 
-// byName describes a map of objects.
 func byName(description string, attributes map[string]schema.Attribute) schema.MapNestedAttribute {
 	return schema.MapNestedAttribute{
 		Computed: true, MarkdownDescription: description,
@@ -26,7 +25,6 @@ func byName(description string, attributes map[string]schema.Attribute) schema.M
 	}
 }
 
-// objects returns a map of objects with given attributes.
 func objects(attributes map[string]schema.Attribute, values map[string]map[string]attr.Value) types.Map {
 	kinds := typesOf(attributes)
 	elements := map[string]attr.Value{}
@@ -186,7 +184,6 @@ func raidValue(node *ironic.Node) types.Object {
 	})
 }
 
-// textsOf returns the texts in a list.
 func textsOf(items []any) (texts []string) {
 	for _, item := range items {
 		if s, ok := item.(string); ok {

@@ -31,7 +31,6 @@ var lookups = []struct{ name, prefix string }{{"id", ""}, {"name", ""}, {"mac", 
 // requiredUnless begins the descriptions of the attributes that name a node. A configuration must set exactly one of them.
 const requiredUnless = "Required unless you look up the node by another attribute. "
 
-// Schema describes the data source.
 func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := nodeAttributes()
 	for _, name := range []string{"id", "name", "bmc_address", "instance_id"} {
@@ -59,13 +58,11 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 	}
 }
 
-// ConfigValidators require exactly one attribute that identifies the host.
 func (h *host) ConfigValidators(context.Context) []datasource.ConfigValidator {
 	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(
 		path.MatchRoot("id"), path.MatchRoot("name"), path.MatchRoot("mac"), path.MatchRoot("bmc_address"), path.MatchRoot("instance_id"))}
 }
 
-// Read finds the host.
 func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var config types.Object
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -102,7 +99,6 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
-// interfacesValue returns a node's hardware interfaces by kind.
 func interfacesValue(node *ironic.Node) types.Map {
 	values := map[string]attr.Value{}
 	for kind, value := range ironic.InterfacesOf(node) {

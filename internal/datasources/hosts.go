@@ -29,7 +29,6 @@ type hostsModel struct {
 	Hosts      types.List `tfsdk:"hosts"`
 }
 
-// Schema describes the data source.
 func (h *hosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
 		"name_regex": schema.StringAttribute{
@@ -55,7 +54,6 @@ func (h *hosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *data
 	}
 }
 
-// Read lists the hosts.
 func (h *hosts) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m hostsModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)

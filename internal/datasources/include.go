@@ -40,7 +40,6 @@ var parts = []part{
 	{"cleaning_history", api.VersionHistory, cleaningsSchema, readCleanings},
 }
 
-// partNames are the values of include.
 func partNames() (names []string) {
 	for _, p := range parts {
 		names = append(names, p.attribute)
@@ -48,7 +47,6 @@ func partNames() (names []string) {
 	return names
 }
 
-// includeSchema describes include.
 func includeSchema() schema.Attribute {
 	return schema.SetAttribute{
 		Optional: true, ElementType: types.StringType,
@@ -58,7 +56,6 @@ func includeSchema() schema.Attribute {
 	}
 }
 
-// reader reads the parts of a node.
 type reader struct {
 	client    *ironic.Client
 	node      *ironic.Node
@@ -100,7 +97,6 @@ func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Va
 	return values
 }
 
-// includes returns the values of include, and whether the configuration sets it.
 func includes(include attr.Value) (named []string, given bool) {
 	set, _ := include.(types.Set)
 	if set.IsNull() {
@@ -124,7 +120,6 @@ func supports(ctx context.Context, client *ironic.Client, p part, diags *diag.Di
 	return err == nil
 }
 
-// nullOf returns the null of a type.
 func nullOf(ctx context.Context, kind attr.Type) attr.Value {
 	null, err := kind.ValueFromTerraform(ctx, tftypes.NewValue(kind.TerraformType(ctx), nil))
 	if err != nil {

@@ -48,7 +48,6 @@ func inventoryAttributes() map[string]schema.Attribute {
 	}
 }
 
-// inventorySchema describes an inventory.
 func inventorySchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, Attributes: inventoryAttributes(),

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// nodeAttributes returns the attributes of a node in the data sources.
 func nodeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": text("UUID of the node."), "name": text("Name of the node."), "driver": text("Ironic driver."),
@@ -47,12 +46,10 @@ func nodeAttributes() map[string]schema.Attribute {
 	}
 }
 
-// document describes an object as JSON text.
 func document(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
 }
 
-// typesOf returns the types of attributes.
 func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
 	kinds := map[string]attr.Type{}
 	for name, attribute := range attributes {
@@ -61,7 +58,6 @@ func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
 	return kinds
 }
 
-// nodeValues returns a node's values for nodeAttributes.
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver),

@@ -75,7 +75,6 @@ func serverAttributes() map[string]schema.Attribute {
 	}
 }
 
-// Schema describes the data source.
 func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or the hardware that matches all configured " +
@@ -96,7 +95,6 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 	}
 }
 
-// Read lists the hardware.
 func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m serverHardwareModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -139,7 +137,6 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// criteria lists the configured criteria for a message.
 func (m serverHardwareModel) criteria() string {
 	text := criteria([]named{
 		{"name", m.Name},
@@ -155,13 +152,11 @@ func (m serverHardwareModel) criteria() string {
 	return text
 }
 
-// named is a criterion and its name; its value may be null.
 type named struct {
 	name  string
 	value types.String
 }
 
-// criteria lists the criteria that are not null for a message.
 func criteria(all []named) string {
 	var parts []string
 	for _, c := range all {
@@ -190,7 +185,6 @@ type profileTemplateModel struct {
 	Status          types.String `tfsdk:"status"`
 }
 
-// Schema describes the data source.
 func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	both := func(description string) schema.StringAttribute {
 		a := criterion(description)
@@ -213,7 +207,6 @@ func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	}
 }
 
-// Read finds the template.
 func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m profileTemplateModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)

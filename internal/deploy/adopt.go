@@ -83,7 +83,6 @@ func (l *Look) warnAdopted(label string) {
 		"resource %s.", cmp.Or(label, "(known after apply)"), is, end))
 }
 
-// namesOf names some hosts of a plan.
 func namesOf(hosts []expect.ExpectedHost) string {
 	const most = 5
 	var names []string

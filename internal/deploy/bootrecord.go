@@ -95,7 +95,6 @@ func BootNoteOf(n *ironic.Node) *BootNote {
 	return &note
 }
 
-// bootNoteFor returns the note for a node that is about to boot an ISO.
 func bootNoteFor(n *ironic.Node, what bootiso.Artifacts) BootNote {
 	before := BootRecord(n)
 	if note := BootNoteOf(n); before == nil && note != nil {

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -165,9 +166,7 @@ func ImageOf(n *ironic.Node) *Image {
 		Type: ImageType(text("image_type")), Kernel: text("kernel"), Ramdisk: text("ramdisk"),
 		RootGB: number("root_gb"), SwapMB: number("swap_mb"),
 	}
-	if i.Checksum == "" {
-		i.Checksum = text("image_checksum")
-	}
+	i.Checksum = cmp.Or(i.Checksum, text("image_checksum"))
 	return i
 }
 

@@ -120,7 +120,6 @@ func deployNow(ctx context.Context, m *machine.Machine, d Deployment, o DeployOp
 	return attempts, nil
 }
 
-// attempt deploys as often as the options allow.
 func attempt(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) (attempts int, err error) {
 	for {
 		before := m.Node()

@@ -15,7 +15,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
-// checkBuilt returns an error if a live ISO says that it was built in the future.
 func checkBuilt(image bootiso.Want, now time.Time) error {
 	if image.BuiltAt.Sub(now) > time.Minute {
 		return fmt.Errorf("built_at (%s) lies in the future", image.BuiltAt.Format(time.RFC3339))
@@ -108,7 +107,6 @@ func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen ti
 	return nil
 }
 
-// imageHead is the result of a HEAD request for an image.
 type imageHead struct {
 	known bool          // the server gave a time
 	age   time.Duration // since the image was last modified, by the server's clock

@@ -377,7 +377,6 @@ const (
 	cleanedLoss      = "undeployed and cleaned: it stops, and the data on its disks is lost"
 )
 
-// lossOf describes how undeploying a node affects its data.
 func (l *Look) lossOf(ctx context.Context, node *ironic.Node) string {
 	if StaysUncleaned(node) {
 		return "undeployed, and not cleaned (automated_clean is false): it stops, and its disks keep their data"

@@ -39,7 +39,6 @@ func Decide(w Wish, s Seen) Plan {
 	return d.plan
 }
 
-// end decides what destroying does.
 func (d *decision) end() {
 	if d.refuseEnd("destroy") || d.refuseLateDisks() {
 		return
@@ -58,7 +57,6 @@ func EndOf(was Wish) Step {
 	return Step{Do: DoUndeploy, Cost: decide.Wipe}
 }
 
-// begin decides about a new deployment.
 func (d *decision) begin() {
 	f := &d.plan.Forecast
 	f.Fresh, f.Rebuilds, f.Restarts = true, decide.Known[int64](0), decide.Known[int64](0)
@@ -87,7 +85,6 @@ func (d *decision) begin() {
 	d.readiness()
 }
 
-// change decides about a deployment that exists.
 func (d *decision) change() {
 	d.was, d.records = d.seen.Past.baseline(d.wish, d.seen.Was)
 	moves := d.otherNode()
@@ -129,7 +126,6 @@ func (d *decision) change() {
 	d.assume()
 }
 
-// replace decides about a deployment that another one replaces.
 func (d *decision) replace() {
 	if d.seen.Past.keepsMachine() && states.IsOccupied(nodeIn(d.seen.State)) {
 		d.refuseReplacement()

@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// decision is a plan in the making.
 type decision struct {
 	asked    Wish     // the configuration
 	wish     Wish     // what the plan makes of it: some values of the state may stay
@@ -50,7 +49,6 @@ func (d *decision) refuse(at decide.Path, summary, detail string) {
 
 func (d *decision) add(s Step) { d.plan.Steps = append(d.plan.Steps, s) }
 
-// drop removes the steps of a kind.
 func (d *decision) drop(kind Kind) {
 	d.plan.Steps = slices.DeleteFunc(d.plan.Steps, func(s Step) bool { return s.Do == kind })
 }
@@ -125,7 +123,6 @@ func Begun(state ironic.State) bool { return !states.Settled(states.GoalUndeploy
 // nodeIn returns a node in a state, for questions about that state.
 func nodeIn(state ironic.State) *ironic.Node { return &ironic.Node{ProvisionState: string(state)} }
 
-// change says whether values of the configuration differ from those of the state.
 type change int
 
 const (
@@ -146,7 +143,6 @@ func compare(wish, was Text) change {
 	return differs
 }
 
-// contentChange compares all content.
 func contentChange(wish, was Wish) (result change) {
 	for _, name := range ContentNames() {
 		result = max(result, compare(wish.Content[name], was.Content[name]))
@@ -173,7 +169,6 @@ func unlessNull[T any](wish, was decide.Value[T]) decide.Value[T] {
 	return was
 }
 
-// keepContent plans the content of the state.
 func (d *decision) keepContent() {
 	for _, name := range ContentNames() {
 		d.wish.Content[name] = unlessNull(d.wish.Content[name], d.was.Content[name])

@@ -122,7 +122,6 @@ func (d *decision) judge() verdict {
 	return unchanged
 }
 
-// rebuilds says whether the apply rebuilds the machine.
 func (v verdict) rebuilds() change {
 	switch v {
 	case importDiffers, stateDiffers:
@@ -168,7 +167,6 @@ func (d *decision) warnVerdict(v verdict) {
 	}
 }
 
-// differing names the content that differs from that of the state.
 func (d *decision) differing() (names []string) {
 	for _, name := range ContentNames() {
 		switch wish, was := d.wish.Content[name], d.was.Content[name]; {
@@ -231,7 +229,6 @@ func (d *decision) restart(deploys change) {
 		d.seen.Label, d.restarts()))
 }
 
-// restarts says how the apply restarts the machine.
 func (d *decision) restarts() string {
 	if d.seen.Power.V == PowerOff {
 		return "off, and is switched on: restart_triggers changes"
@@ -246,7 +243,6 @@ func (d *decision) mayBeOff() {
 	}
 }
 
-// warnPower warns that the apply switches the machine.
 func (d *decision) warnPower() {
 	power := d.asked.Power
 	if power.Set && power != d.seen.Power && !d.imports() {
@@ -258,7 +254,6 @@ func (d *decision) warnPower() {
 	}
 }
 
-// warnResume warns that the apply finishes the deployment of an earlier run.
 func (d *decision) warnResume() {
 	state, label := d.seen.State, d.seen.Label
 	writes := "which writes its root disk"

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
-// known reports whether parts of a live ISO are known.
 func (l LiveISO) known(parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(name string) bool { return l.Parts[name].Unknown })
 }
@@ -130,7 +129,6 @@ func (d *decision) boot() {
 	d.restart(b.boots())
 }
 
-// resume finishes the boot of an earlier run.
 func (b *bootDecision) resume() {
 	b.warnResume()
 	f := &b.plan.Forecast
@@ -147,16 +145,13 @@ func (b *bootDecision) resume() {
 }
 
 // changed returns the names of the attributes whose change restarts a machine with a live ISO, besides live_iso itself.
-func (d *decision) changed() (names []string) {
+func (d *decision) changed() []string {
 	if d.onChange == ChangeIgnored || d.was.Adopt {
 		return nil
 	}
-	for _, name := range ContentNames() {
-		if name != attrImage && compare(d.wish.Content[name], d.was.Content[name]) != same {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(ContentNames(), func(name string) bool {
+		return name == attrImage || compare(d.wish.Content[name], d.was.Content[name]) == same
+	})
 }
 
 // input returns what the decision depends on. The machine is what it will be when the apply boots it: it leaves rescue mode before,
@@ -174,7 +169,6 @@ func (b *bootDecision) input() bootiso.Input {
 	return in
 }
 
-// boots says whether the plan boots the machine so far.
 func (b *bootDecision) boots() change {
 	switch restarts := b.plan.Forecast.Restarts; {
 	case restarts.Unknown:
@@ -237,7 +231,6 @@ func (b *bootDecision) unbuilt(in bootiso.Input) {
 	}
 }
 
-// built decides about an image that is known.
 func (b *bootDecision) built(in bootiso.Input) {
 	status, label := b.answer.Apply, b.seen.Label
 	obsolete := strings.Join(status.Obsolete, ", ")

@@ -201,7 +201,6 @@ const waitsSummary = "Change waits for the end of the rescue"
 // mode returns what the machine is with regard to rescue mode, as of the last refresh.
 func (d *decision) mode() Rescue { return RescueOf(d.seen.State) }
 
-// staysInRescue reports whether the machine is in rescue mode after the plan.
 func (d *decision) staysInRescue() bool {
 	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != NotRescued)
 }
@@ -225,14 +224,12 @@ func (d *decision) waitForRescue() {
 	d.warnRescue()
 }
 
-// warnRescue warns that a change waits for the end of the rescue.
 func (d *decision) warnRescue() {
 	d.warn(decide.At("rescue"), waitsSummary,
 		fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. The plan that "+
 			"ends the rescue, or the first one after it, makes the change. %s", d.seen.Label, d.endAdvice()))
 }
 
-// endAdvice says how to end the rescue of a machine.
 func (d *decision) endAdvice() string {
 	if d.wish.Rescue.IsNull() {
 		return "An operator or another client has started the rescue. To end it: metal unrescue " + d.seen.ID + "."
@@ -253,7 +250,6 @@ func (d *decision) refuseRescue(at decide.Path) bool {
 	return true
 }
 
-// warnReinstallation warns that the end of a rescue installs the machine anew.
 func (d *decision) warnReinstallation() {
 	if !deployinterface.Reinstalls(d.seen.Sight.Deploy) || d.plan.Operates() {
 		return

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,15 +44,12 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// notDeployable returns the error for a node that cannot be deployed because it is not available.
 func notDeployable(node *ironic.Node) error {
 	m := states.NextMove(states.GoalDeployed, ironic.State(node.ProvisionState), false)
 	if m.Kind == states.Wait {
 		m.Reason = states.ReasonBusy
 	}
-	if m.Reason == "" {
-		m.Reason = states.ReasonDeployed
-	}
+	m.Reason = cmp.Or(m.Reason, states.ReasonDeployed)
 	return machine.Refused(node, m.Reason)
 }
 

@@ -28,6 +28,8 @@ type Restoration struct {
 	VIFs       []VIF
 	Protected  bool
 	Timeout    time.Duration // for the adoption
+
+	IsOlder func(*ironic.Node) bool // the record is not the one that Terraform has seen
 }
 
 // DecideRestore is the plan of a deployment whose record is restored.
@@ -52,14 +54,17 @@ func DecideRestore(label string, was ironic.State) (p Plan) {
 // Restore restores the deployment of a machine. It goes on where a killed run has stopped.
 func Restore(ctx context.Context, m *machine.Machine, d Deployment, r Restoration) error {
 	node := m.Node()
-	switch is := notes.IsRestoring(node); {
-	case node.InstanceUUID == r.Instance && !is && m.State() == nodes.Active: // a killed run has ended it
-		return nil
+	is, older := notes.IsRestoring(node), r.IsOlder(node)
+	switch rests := states.Parked(m.State()) || m.State() == nodes.Active; {
 	case is && (node.InstanceUUID == r.Instance || node.InstanceUUID == ""):
-	case node.InstanceUUID == r.Instance && notes.RestoringOf(node) != nil && states.Parked(m.State()): // its allocation was faster
+		older = false
+	case older && rests && (node.InstanceUUID == r.Instance || node.InstanceUUID == ""), // of a backup that is as old as its host's state
+		node.InstanceUUID == r.Instance && notes.RestoringOf(node) != nil && states.Parked(m.State()): // its allocation was faster
 		if err := m.Restoring(ctx); err != nil {
 			return err
 		}
+	case node.InstanceUUID == r.Instance && m.State() == nodes.Active: // a killed run has ended it
+		return nil
 	default:
 		return &failure.Error{
 			Kind: machine.KindRefused, Node: node, Fact: fmt.Sprintf("the record of node %s is not being restored, or was given to "+
@@ -67,7 +72,12 @@ func Restore(ctx context.Context, m *machine.Machine, d Deployment, r Restoratio
 			Advice: "First restore its metal_host: apply that with lost_records = \"restore\".",
 		}
 	}
-	if !states.Finished(m.State()) {
+	if m.State() == nodes.Available {
+		if err := m.Walk(ctx, states.GoalManageable, node.InstanceUUID, ironic.Order{}, r.Timeout); err != nil {
+			return err
+		}
+	}
+	if older || !states.Finished(m.State()) {
 		if err := r.adopt(ctx, m, d); err != nil {
 			return err
 		}
@@ -90,6 +100,11 @@ func Restore(ctx context.Context, m *machine.Machine, d Deployment, r Restoratio
 
 // adopt gives the node what a deployment writes, and lets Ironic adopt the machine.
 func (r Restoration) adopt(ctx context.Context, m *machine.Machine, d Deployment) error {
+	if m.State() == nodes.Enroll || m.State() == nodes.Verifying {
+		if err := m.Walk(ctx, states.GoalManageable, r.Instance, ironic.Order{}, r.Timeout); err != nil {
+			return err
+		}
+	}
 	if m.State() != nodes.Adopting {
 		node, want := m.Node(), d.AsInstanceInfo()
 		// without a state it counts as deployed
@@ -108,6 +123,9 @@ func (r Restoration) adopt(ctx context.Context, m *machine.Machine, d Deployment
 		if err := ConnectVIFs(ctx, m, VIFConnections{Wanted: r.VIFs}); err != nil {
 			return err
 		}
+	}
+	if states.Finished(m.State()) { // as an older record says
+		return nil
 	}
 	return m.Walk(ctx, states.GoalAdopted, r.Instance, ironic.Order{}, r.Timeout)
 }

@@ -73,7 +73,6 @@ func InstanceMarkerOf(n *ironic.Node) (m InstanceMarker) {
 	return m
 }
 
-// taken reports whether the node has started the operation that the marker was written for.
 func (m InstanceMarker) taken(n *ironic.Node) bool {
 	if m.Power != "" {
 		return m.Power != machine.LastPowerChange(n)

@@ -213,7 +213,6 @@ func refusesVIF(err error) bool {
 		refused.Status) || strings.Contains(refused.Message, macNotChanged))
 }
 
-// explainVIF adds to the error of an attachment what to do.
 func explainVIF(node *ironic.Node, vif VIF, err error) error {
 	var refused *api.StatusError
 	if !errors.As(err, &refused) {

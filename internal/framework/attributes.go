@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -38,12 +37,9 @@ type require struct {
 
 // requirements returns what the attribute require demands; nil if it is null or unknown.
 func requirements(ctx context.Context, value types.Object) *allocate.Requirements {
-	if !IsSet(value) {
+	r := Decoded[require](ctx, value)
+	if r == nil {
 		return nil
-	}
-	var r require
-	if diags := value.As(ctx, &r, basetypes.ObjectAsOptions{}); diags.HasError() {
-		return nil // cannot happen: the schema has these attributes
 	}
 	return &allocate.Requirements{
 		MinCPUs: r.MinCPUs.ValueInt64(), MinMemoryMB: r.MinMemoryMB.ValueInt64(), MinDiskGB: r.MinDiskGB.ValueInt64(),
@@ -56,7 +52,7 @@ func requirements(ctx context.Context, value types.Object) *allocate.Requirement
 // pattern compiles a regular expression that a validator has accepted; nil for none.
 func pattern(text types.String) *regexp.Regexp {
 	expression, err := regexp.Compile(text.ValueString())
-	if err != nil || text.ValueString() == "" {
+	if err != nil || !IsSet(text) {
 		return nil
 	}
 	return expression

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -102,7 +103,6 @@ func (ConfigDriveNetworkData) ValidateString(_ context.Context, req validator.St
 	}
 }
 
-// networkFaults returns what a check finds, one line each.
 func networkFaults(req validator.StringRequest, check func(document any) []networkdata.Fault) string {
 	var document any
 	if !IsSet(req.ConfigValue) || json.Unmarshal([]byte(req.ConfigValue.ValueString()), &document) != nil {
@@ -110,9 +110,7 @@ func networkFaults(req validator.StringRequest, check func(document any) []netwo
 	}
 	var lines []string
 	for _, fault := range check(document) {
-		if fault.Path == "" {
-			fault.Path = "The document"
-		}
+		fault.Path = cmp.Or(fault.Path, "The document")
 		lines = append(lines, "  "+fault.Path+": "+fault.Must)
 	}
 	return strings.Join(lines, "\n")

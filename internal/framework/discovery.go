@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,8 +57,8 @@ func DiscoveryRules(template types.Map, style types.String, filter types.Map) na
 			Detail: naming.Detail(KeyOf(template, "hardware_details").ValueString()), Style: naming.StyleIronic,
 		},
 		OnCollision:  naming.CollisionSkip,
-		Manufacturer: compiled(KeyOf(filter, "manufacturer")), Product: compiled(KeyOf(filter, "product")),
-		Driver:  compiled(KeyOf(filter, "driver")),
+		Manufacturer: pattern(KeyOf(filter, "manufacturer")), Product: pattern(KeyOf(filter, "product")),
+		Driver:  pattern(KeyOf(filter, "driver")),
 		MinCPUs: whole(KeyOf(filter, "min_cpus")), MinMemoryMB: whole(KeyOf(filter, "min_memory_mb")),
 		MinDiskGB: whole(KeyOf(filter, "min_disk_gb")),
 	}
@@ -70,18 +69,6 @@ func DiscoveryRules(template types.Map, style types.String, filter types.Map) na
 		r.BMC = []netip.Prefix{prefix}
 	}
 	return r
-}
-
-// compiled returns a regular expression; nil if there is none.
-func compiled(text types.String) *regexp.Regexp {
-	if !IsSet(text) {
-		return nil
-	}
-	expression, err := regexp.Compile(text.ValueString())
-	if err != nil {
-		return nil
-	}
-	return expression
 }
 
 // whole returns a number; 0 if there is none.

@@ -139,7 +139,6 @@ func WithTextNumbers(state *tfprotov6.DynamicValue) *tfprotov6.DynamicValue {
 	return &tfprotov6.DynamicValue{MsgPack: text.Bytes()}
 }
 
-// copyValue copies the decoder's next value, with its numbers as texts.
 func copyValue(from *msgpack.Decoder, to *msgpack.Encoder, raw *bytes.Buffer) error {
 	code, err := from.PeekCode()
 	if err != nil {

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"iter"
+	"maps"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -103,9 +104,7 @@ func NodeFilterAttributes(things string, further map[string]listschema.Attribute
 	for name, description := range NodeFilterFlags(things) {
 		attributes[name] = listschema.BoolAttribute{Optional: true, MarkdownDescription: description}
 	}
-	for name, attribute := range further {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, further)
 	return attributes
 }
 

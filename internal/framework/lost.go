@@ -1,10 +1,15 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -87,6 +92,11 @@ func (w *WithClient) ReportLost(
 	if !api.IsNotFound(err) || w.Site.Ironic.Project() != "" { // a project may only have lost its rights
 		return false
 	}
+	if w.Restores() {
+		diags.AddError("Record is not restored yet", fmt.Sprintf("Ironic has no record of %s yet. Nothing was done. First apply its "+
+			"metal_host with lost_records = \"restore\".", record.Machine))
+		return true
+	}
 	record.Site = load[serverNotes](ctx, private, serverKey).Site
 	Show(diags, lost.Failure(ctx, w.Site, record))
 	return true
@@ -109,17 +119,56 @@ func (w *WithClient) MakesAnew(kind, id, name string) bool {
 	return w.Recreates() && w.Site != nil && lost.Has(w.Site, kind, id, name)
 }
 
-// IsRestored reports whether the plan of a resource restores its record, as its last read has found. changes says that the configuration
-// has changed, too: then it adds an error, because the record is made as it was.
-func IsRestored(ctx context.Context, private GettablePrivate, changes bool, label string, diags *diag.Diagnostics) bool {
-	if !load[serverNotes](ctx, private, serverKey).Restores {
+// IsRestored reports whether the plan of a resource restores its record, as its last read has found. The record is made as it was, so that
+// the caller plans the values of the state: see KeepRestoring.
+func IsRestored(ctx context.Context, req resource.ModifyPlanRequest, label string, diags *diag.Diagnostics) bool {
+	if !load[serverNotes](ctx, req.Private, serverKey).Restores {
 		return false
 	}
-	if changes {
-		diags.AddError("Lost record cannot change", fmt.Sprintf("Ironic has lost the record of %s. lost_records = \"restore\" makes it "+
-			"as it was, and the configuration has other values than the state. Undo that change, apply, and then make it.", label))
-	}
+	KeepRestoring(req, label, diags)
 	return true
+}
+
+// KeepRestoring says that a plan keeps the values of the state although the configuration has others, because the record of the resource is
+// being restored. Terraform lets a provider keep a value that both have: it adds an error for what is added or removed.
+func KeepRestoring(req resource.ModifyPlanRequest, label string, diags *diag.Diagnostics) {
+	kept, refused := differing(req.Plan.Raw, req.State.Raw)
+	switch {
+	case len(refused) > 0:
+		diags.AddError("Lost record cannot change", fmt.Sprintf("The record of %s is restored as it was, and the configuration adds or "+
+			"removes %s. Undo that until the record is restored: see the guide \"Ironic has lost its records\".", label,
+			strings.Join(refused, ", ")))
+	case len(kept) > 0:
+		diags.AddWarning("Lost record is restored as it was", fmt.Sprintf("The configuration of %s has other values of %s than the state. "+
+			"They stay as they are until its record is restored; the next plan shows what they change.", label, strings.Join(kept, ", ")))
+	}
+}
+
+// differing returns the attributes in which a plan differs from the state: those whose value may be kept, and those with something that
+// only one of them has.
+func differing(plan, state tftypes.Value) (kept, refused []string) {
+	differences, err := plan.Diff(state)
+	if err != nil { // the values are of different types, which cannot be
+		return nil, []string{err.Error()}
+	}
+	for _, d := range differences {
+		steps := d.Path.Steps()
+		if len(steps) == 0 || d.Value1 != nil && !d.Value1.IsKnown() {
+			continue
+		}
+		name, _ := steps[0].(tftypes.AttributeName)
+		last, isAttribute := steps[len(steps)-1].(tftypes.AttributeName)
+		nested := func(v *tftypes.Value) bool { return v != nil && v.Type().Is(tftypes.Object{}) }
+		one := (d.Value1 == nil || d.Value1.IsNull()) != (d.Value2 == nil || d.Value2.IsNull())
+		if one && (isAttribute || nested(d.Value1) || nested(d.Value2)) {
+			refused = append(refused, string(cmp.Or(name, last)))
+		} else {
+			kept = append(kept, string(name))
+		}
+	}
+	slices.Sort(kept)
+	slices.Sort(refused)
+	return slices.Compact(kept), slices.Compact(refused)
 }
 
 // IsMissing reports whether the last read of a resource has found no record of it, and that its machine was idle: it may be made anew. A

@@ -63,7 +63,6 @@ func edited(text []byte, change func(*serverNotes)) []byte {
 	return merge(text, was, fieldsOf(encode(noted)))
 }
 
-// keepNotes changes the notes of the server in the private state of a response.
 func keepNotes(ctx context.Context, private PrivateState, change func(*serverNotes)) diag.Diagnostics {
 	text, _ := private.GetKey(ctx, serverKey)
 	return private.SetKey(ctx, serverKey, edited(text, change))
@@ -171,7 +170,6 @@ type Conditions struct {
 // conditionsVersion is the version of the note. Increase it when the meaning of NothingToDecide changes.
 const conditionsVersion = 1
 
-// notedConditions are Conditions as they are noted.
 type notedConditions struct {
 	Version int `json:"version"`
 	Conditions
@@ -247,7 +245,6 @@ func (s serverNotes) holds(c Conditions) bool {
 	return s.Conditions != nil && *s.Conditions == notedConditions{conditionsVersion, c}
 }
 
-// notes returns what the server has noted.
 func (p Private) notes() serverNotes { return decode[serverNotes](p.values()[serverKey]) }
 
 // GetKey returns the value of a key, as the private state of a request does; nil if there is none.

@@ -98,7 +98,6 @@ func Show(diags *diag.Diagnostics, notices ...decide.Notice) {
 	}
 }
 
-// attributePath returns the framework's path of an attribute.
 func attributePath(of decide.Path) path.Path {
 	at := path.Empty()
 	for i, part := range of {

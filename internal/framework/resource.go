@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Managed is what the framework finds in every resource.
@@ -49,19 +51,74 @@ func IDAttribute(description string) schema.StringAttribute {
 	}
 }
 
-// Collected is a resource whose objects are a collection of Ironic. T is Ironic's object. It is a list resource, too.
-type Collected[T any] struct {
+// Model is a pointer to the state M of a resource whose objects are a collection of Ironic. T is Ironic's object.
+type Model[T, M any] interface {
+	*M
+	UUID() string                // of the object
+	Subject() string             // how messages name it
+	Refresh(context.Context, *T) // copies what Ironic shows
+}
+
+// Collected is a resource whose objects are a collection of Ironic. It is a list resource, too.
+type Collected[T, M any, P Model[T, M]] struct {
 	Resource
 	In      ironic.Collection
 	Thing   string // one of them, in messages
 	Listing string // what the list resource does, in Markdown
 	Label   func(*T) (id, name string)
-	Fill    func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics // sets the model of an object that was read in full
-	Find    func(ctx context.Context, ref string) (*T, error)           // finds an object to import; nil: by UUID or name
+	Find    func(ctx context.Context, ref string) (*T, error) // finds an object to import; nil: by UUID or name
+}
+
+// Read refreshes the state.
+func (r *Collected[T, M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, Identity{ID: types.StringValue(state.UUID())})...)
+	found, err := ironic.ReadIn[T](ctx, r.Site.Ironic, r.In, state.UUID())
+	switch {
+	case api.IsNotFound(err):
+		resp.State.RemoveResource(ctx)
+	case err != nil:
+		Report(&resp.Diagnostics, "read "+state.Subject(), err)
+	default:
+		state.Refresh(ctx, found)
+		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+	}
+}
+
+// Delete deletes the object, unless another resource of the same run has taken it over. What it did to machines stays.
+func (r *Collected[T, M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	switch {
+	case resp.Diagnostics.HasError():
+	case r.Site.Run.HasTakenOver(notes.MarkCreation, state.UUID()):
+		WarnKept(&resp.Diagnostics, state.Subject())
+	default:
+		if err := r.Site.Ironic.DeleteIn(ctx, r.In, state.UUID()); err != nil {
+			ReportUndone(&resp.Diagnostics, "delete "+state.Subject(), err)
+		}
+	}
+}
+
+// fill sets a listed object, which was read in full, as an import does.
+func (r *Collected[T, M, P]) fill(ctx context.Context, found *T, to *tfsdk.Resource) diag.Diagnostics {
+	id, _ := r.Label(found)
+	m := P(new(M))
+	diags := Listed(ctx, to, id, m)
+	if diags.HasError() {
+		return diags
+	}
+	m.Refresh(ctx, found)
+	return append(diags, to.Set(ctx, m)...)
 }
 
 // ListResourceConfigSchema describes the filter.
-func (r *Collected[T]) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
+func (r *Collected[T, M, P]) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
 	resp *list.ListResourceSchemaResponse,
 ) {
 	resp.Schema = listschema.Schema{
@@ -71,7 +128,7 @@ func (r *Collected[T]) ListResourceConfigSchema(_ context.Context, _ list.ListRe
 }
 
 // List streams the objects whose names match the filter.
-func (r *Collected[T]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+func (r *Collected[T, M, P]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var nameRegex types.String
 	if diags := req.Config.GetAttribute(ctx, path.Root("name_regex"), &nameRegex); diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
@@ -85,7 +142,7 @@ func (r *Collected[T]) List(ctx context.Context, req list.ListRequest, stream *l
 	listing := Listing[T]{
 		Doing: "list " + r.Thing + "s", Objects: ironic.StreamIn(ctx, r.Site.Ironic, r.In, limit, id),
 		Chosen: func(found *T) bool { _, name := r.Label(found); return names.MatchString(name) },
-		Label:  r.Label, Fill: r.Fill,
+		Label:  r.Label, Fill: r.fill,
 	}
 	if req.IncludeResource {
 		listing.Objects = listing.whole(func(found *T) (*T, error) { return ironic.ReadIn[T](ctx, r.Site.Ironic, r.In, id(found)) })
@@ -94,7 +151,7 @@ func (r *Collected[T]) List(ctx context.Context, req list.ListRequest, stream *l
 }
 
 // ImportState finds the object.
-func (r *Collected[T]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Collected[T, M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	ref, ok := ImportID(ctx, req, resp)
 	if !ok {
 		return

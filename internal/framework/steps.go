@@ -109,13 +109,11 @@ func (stepList) ValidateList(_ context.Context, req validator.ListRequest, resp 
 	}
 }
 
-// stepName identifies a step.
 type stepName struct{ kind, name string }
 
 // String returns the name as Ironic writes it, such as "bios.factory_reset".
 func (n stepName) String() string { return n.kind + "." + n.name }
 
-// step is an element of a list of steps.
 type step struct {
 	kind, name types.String
 	args       jsontypes.Normalized

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,7 +24,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// text is a rule for strings.
 type text struct {
 	summary string // of the error
 	must    string // what a string must be
@@ -47,9 +47,7 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 	if r.why != nil {
 		detail = r.why(value)
 	}
-	if detail == "" {
-		detail = fmt.Sprintf("%q %s.", value, r.must)
-	}
+	detail = cmp.Or(detail, fmt.Sprintf("%q %s.", value, r.must))
 	resp.Diagnostics.AddAttributeError(req.Path, r.summary, detail)
 }
 

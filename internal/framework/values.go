@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -182,11 +184,7 @@ func RefreshJSON(state jsontypes.Normalized, actual map[string]any) jsontypes.No
 	if ironic.SameJSON(JSONDocument(state), actual) {
 		return state
 	}
-	text, err := json.Marshal(actual)
-	if err != nil {
-		return state // it was decoded from JSON
-	}
-	return jsontypes.NewNormalizedValue(string(text))
+	return JSONText(actual)
 }
 
 // StringMap returns a map of strings as a Go map; nil if it is null or unknown.
@@ -278,27 +276,24 @@ func SetValue(items []string) types.Set {
 
 // Intersection returns the items of wanted that are in have.
 func Intersection(wanted, have []string) []string {
-	set := map[string]bool{}
-	for _, item := range have {
-		set[item] = true
-	}
-	var out []string
-	for _, item := range wanted {
-		if set[item] {
-			out = append(out, item)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(wanted), func(item string) bool { return !slices.Contains(have, item) })
 }
 
 // FullyKnown reports whether all values are known, including nested ones.
 func FullyKnown(ctx context.Context, values ...attr.Value) bool {
-	for _, value := range values {
-		if raw, err := value.ToTerraformValue(ctx); err != nil || !raw.IsFullyKnown() {
-			return false
-		}
+	return !slices.ContainsFunc(values, func(value attr.Value) bool {
+		raw, err := value.ToTerraformValue(ctx)
+		return err != nil || !raw.IsFullyKnown()
+	})
+}
+
+// Decoded returns an object as the model of its attributes; nil if it is null or unknown.
+func Decoded[T any](ctx context.Context, object types.Object) *T {
+	var model T
+	if !IsSet(object) || object.As(ctx, &model, basetypes.ObjectAsOptions{}).HasError() {
+		return nil
 	}
-	return true
+	return &model
 }
 
 // Keep sets a value to the wanted one if that is known.

@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
@@ -62,7 +61,12 @@ func MapOf(ctx context.Context, v types.Map) decide.Value[map[string]string] {
 	return decide.Value[map[string]string]{V: StringMap(v), Set: known && !v.IsNull(), Unknown: !known}
 }
 
-// IntOf returns a number as a value of a wish.
+// NumberOf returns a number as a value of a wish.
+func NumberOf(v types.Int64) decide.Value[int64] {
+	return decide.Value[int64]{V: v.ValueInt64(), Set: IsSet(v), Unknown: v.IsUnknown()}
+}
+
+// IntOf is NumberOf for a small number.
 func IntOf(v types.Int64) decide.Value[int] {
 	return decide.Value[int]{V: int(v.ValueInt64()), Set: IsSet(v), Unknown: v.IsUnknown()}
 }
@@ -83,14 +87,28 @@ func DurationOf(v types.String) time.Duration {
 }
 
 // TextValue returns a value of a forecast as an attribute.
-func TextValue(v decide.Value[string]) types.String {
+func TextValue[T ~string](v decide.Value[T]) types.String {
+	return valueOf(v, types.StringUnknown(), types.StringNull(), func(text T) types.String { return types.StringValue(string(text)) })
+}
+
+// FlagValue returns a value of a forecast as an attribute.
+func FlagValue(v decide.Value[bool]) types.Bool {
+	return valueOf(v, types.BoolUnknown(), types.BoolNull(), types.BoolValue)
+}
+
+// NumberValue returns a value of a forecast as an attribute.
+func NumberValue(v decide.Value[int64]) types.Int64 {
+	return valueOf(v, types.Int64Unknown(), types.Int64Null(), types.Int64Value)
+}
+
+func valueOf[T, A any](v decide.Value[T], unknown, null A, known func(T) A) A {
 	switch {
 	case v.Unknown:
-		return types.StringUnknown()
+		return unknown
 	case v.Set:
-		return types.StringValue(v.V)
+		return known(v.V)
 	}
-	return types.StringNull()
+	return null
 }
 
 // LiveISO is the attribute live_iso of metal_deployment and metal_boot_status.
@@ -132,7 +150,6 @@ func (l LiveISO) Want() bootiso.Want {
 	return want
 }
 
-// rolloutModel is the attribute rollout of what takes turns.
 type rolloutModel struct {
 	Group          types.String `tfsdk:"group"`
 	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"`
@@ -178,8 +195,8 @@ func RolloutAttribute(description string) schema.Attribute {
 
 // Turns returns what a rollout asks for, with the defaults of the provider. What is not known is left open.
 func (w *WithClient) Turns(ctx context.Context, value types.Object) rollout.Settings {
-	var r rolloutModel
-	if !IsSet(value) || value.As(ctx, &r, basetypes.ObjectAsOptions{UnhandledUnknownAsEmpty: true}).HasError() {
+	r := Decoded[rolloutModel](ctx, value)
+	if r == nil {
 		return w.Rollout
 	}
 	return rollout.Settings{
@@ -190,8 +207,8 @@ func (w *WithClient) Turns(ctx context.Context, value types.Object) rollout.Sett
 
 // ValidateRollout refuses settings of a rollout without effect.
 func ValidateRollout(ctx context.Context, at path.Path, value types.Object, diags *diag.Diagnostics) {
-	var r rolloutModel
-	if !IsSet(value) || value.As(ctx, &r, basetypes.ObjectAsOptions{}).HasError() {
+	r := Decoded[rolloutModel](ctx, value)
+	if r == nil {
 		return
 	}
 	switch {

@@ -2,11 +2,13 @@ package functions
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
@@ -20,7 +22,6 @@ func (bmcFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 	resp.Name = "bmc"
 }
 
-// bmcResult is what bmc returns.
 type bmcResult struct {
 	Scheme         types.String      `tfsdk:"scheme"`
 	Driver         types.String      `tfsdk:"driver"`
@@ -76,9 +77,7 @@ func (bmcFunction) Run(ctx context.Context, req function.RunRequest, resp *funct
 	if bmc.Port != 0 {
 		result.Port = types.Int64Value(int64(bmc.Port))
 	}
-	for kind, name := range bmc.Interfaces {
-		result.Interfaces[kind] = name
-	}
+	maps.Copy(result.Interfaces, bmc.Interfaces)
 	for key, value := range bmc.Info {
 		result.DriverInfo[key], _ = value.(string) // all are
 	}
@@ -88,8 +87,5 @@ func (bmcFunction) Run(ctx context.Context, req function.RunRequest, resp *funct
 // orNull returns a text; null if it is empty or missing.
 func orNull(value any) types.String {
 	text, _ := value.(string)
-	if text == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(text)
+	return framework.OrNull(text)
 }

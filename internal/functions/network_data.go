@@ -2,6 +2,7 @@
 package functions
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -56,9 +57,7 @@ func (networkDataFunction) Run(ctx context.Context, req function.RunRequest, res
 func lines(faults []networkdata.Fault) string {
 	var lines []string
 	for _, fault := range faults {
-		if fault.Path == "" {
-			fault.Path = "the argument"
-		}
+		fault.Path = cmp.Or(fault.Path, "the argument")
 		lines = append(lines, fault.Path+": "+fault.Must)
 	}
 	return strings.Join(lines, "\n")

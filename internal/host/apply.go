@@ -79,7 +79,6 @@ func (w *Work) asPlanned(node *ironic.Node) error {
 		w.Wish.Label, before, node.ProvisionState)
 }
 
-// unsettled reports whether a node is not in its target state yet.
 func (w *Work) unsettled(node *ironic.Node) bool {
 	return w.mayBePrepared() && w.Plan.Goal != GoalEnroll && !states.Settled(w.Plan.Goal, ironic.State(node.ProvisionState))
 }

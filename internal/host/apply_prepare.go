@@ -143,7 +143,6 @@ func (w *Work) closeConsole(ctx context.Context) error {
 	return w.Machine.SetConsole(ctx, false, w.Limit)
 }
 
-// configure changes parts of the hardware configuration.
 func (w *Work) configure(ctx context.Context, step Step) error {
 	stay := slices.DeleteFunc(slices.Clone(w.Open), func(part HardwarePart) bool { return slices.Contains(step.Parts, part) })
 	changed := w.Wish.Hardware.Work(w.OnMachine, HardwareSeen{}).Parts()
@@ -213,7 +212,6 @@ func (w *Work) learnPower(ctx context.Context) error {
 	return w.Machine.SetPower(ctx, node.DisablePowerOff, w.Limit)
 }
 
-// switchPower switches the machine as configured.
 func (w *Work) switchPower(ctx context.Context, want string) error {
 	if want == PowerOn {
 		return w.Machine.SetPower(ctx, true, w.Limit)

@@ -177,7 +177,6 @@ func FormerInUse(ctx context.Context, site *machine.Site, who Candidate) *ironic
 	return nil
 }
 
-// isFinished reports whether the creation of a node was finished.
 func isFinished(node *ironic.Node) bool {
 	mark := notes.CreationOf(node.Extra, notes.MarkCreation)
 	return mark != nil && !mark.Done.IsZero()

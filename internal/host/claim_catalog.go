@@ -60,7 +60,6 @@ type entry struct {
 	isOurs bool         // a creation or change of this run makes it or has taken it over
 }
 
-// catalogOf returns the catalog of a site.
 func catalogOf(site *machine.Site) *catalog { return machine.Kept(site, newCatalog) }
 
 func newCatalog(site *machine.Site) *catalog {
@@ -165,7 +164,6 @@ func (c *catalog) failedSince(before int) error {
 	return nil
 }
 
-// read reads the lists.
 func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	c.mu.Lock()
 	c.begun++
@@ -198,7 +196,6 @@ func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	return l, nil
 }
 
-// nodesOf returns the UUIDs of the nodes that have ports.
 func nodesOf(ports []ironic.Port) (ids []string) {
 	for _, port := range ports {
 		ids = append(ids, port.NodeUUID)
@@ -304,12 +301,8 @@ func entryOf(who Candidate) *entry {
 }
 
 // entries returns all nodes, those of this run as it makes or changes them; c.mu is held.
-func (c *catalog) entries(l *lists) (all []*entry) {
-	for _, e := range l.entries {
-		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
-			all = append(all, e)
-		}
-	}
+func (c *catalog) entries(l *lists) []*entry {
+	all := c.untouched(l)
 	for _, e := range c.made {
 		all = append(all, e)
 		if e.before != nil { // it has that until its change is complete
@@ -317,6 +310,11 @@ func (c *catalog) entries(l *lists) (all []*entry) {
 		}
 	}
 	return all
+}
+
+// untouched returns the nodes of the lists that exist and that no creation of this run has made or taken over; c.mu is held.
+func (c *catalog) untouched(l *lists) []*entry {
+	return slices.DeleteFunc(slices.Clone(l.entries), func(e *entry) bool { return c.gone[e.node.UUID] || c.made[e.node.UUID] != nil })
 }
 
 // present returns a node as it is; nil if the lists do not have it. c.mu is held.

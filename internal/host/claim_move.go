@@ -52,7 +52,6 @@ func (c IdentityChange) Intent() Intent {
 	return who
 }
 
-// containsAll reports whether all values are in a list.
 func containsAll(list, values []string) bool {
 	return !slices.ContainsFunc(values, func(value string) bool { return !slices.Contains(list, value) })
 }

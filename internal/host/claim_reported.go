@@ -67,16 +67,11 @@ func reportedConflicts(wanted *entry, found []conflict, entries []*entry, report
 	})
 }
 
-// unclaimed returns the nodes of the lists that exist and that no creation of this run has taken over.
-func (c *catalog) unclaimed(l *lists) (entries []*entry) {
+// unclaimed is untouched for callers without c.mu.
+func (c *catalog) unclaimed(l *lists) []*entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range l.entries {
-		if !c.gone[e.node.UUID] && c.made[e.node.UUID] == nil {
-			entries = append(entries, e)
-		}
-	}
-	return entries
+	return c.untouched(l)
 }
 
 // readReports reads the inventories of the discovered nodes without a BMC, once for all callers with the same lists.

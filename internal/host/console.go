@@ -73,7 +73,6 @@ func (p *plan) movesConsole() bool {
 	return p.ConsoleMoves && (now == nil || now.Moves || now.MayMove)
 }
 
-// isConsoleOn reports whether the console is enabled now, as far as that is known.
 func (p *plan) isConsoleOn() bool {
 	if now := p.seen.Answers.Console; now != nil {
 		return now.Enabled
@@ -81,7 +80,6 @@ func (p *plan) isConsoleOn() bool {
 	return p.seen.Console.V == ConsoleOn
 }
 
-// setsConsole reports whether the console is enabled or disabled after the settings are written.
 func (p *plan) setsConsole() bool {
 	if p.Console.IsNull() || !p.asksConsole() {
 		return false

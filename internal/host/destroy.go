@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// destroy says what destroying a host does to its node.
 func (p *plan) destroy() {
 	switch s := p.seen; {
 	case p.OnDestroy == DestroyForget:

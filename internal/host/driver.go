@@ -22,7 +22,6 @@ func (p *plan) decideDriver() {
 	p.warnDriver()
 }
 
-// bootInterface forecasts the boot interface of the node.
 func (p *plan) bootInterface() decide.Value[string] {
 	is, moves := p.Interfaces["boot"], p.Driver.Unknown || p.Driver.V != p.seen.Driver
 	looked := slices.IndexFunc(p.seen.Interfaces, func(c InterfaceChange) bool { return c.Kind == "boot" })
@@ -39,7 +38,6 @@ func (p *plan) bootInterface() decide.Value[string] {
 	return is.Name
 }
 
-// warnDriver says what changes.
 func (p *plan) warnDriver() {
 	s := p.seen
 	becomes := p.Driver.Set && s.Driver != "" && s.Driver != p.Driver.V
@@ -95,7 +93,6 @@ func (p *plan) keepsInterfaces(becomes bool, moved []InterfaceChange) string {
 	return fmt.Sprintf(" To keep it, set hardware_interfaces = { %s }.", strings.Join(values, ", "))
 }
 
-// changesOf says how interfaces change.
 func changesOf(interfaces []InterfaceChange) []string {
 	changes := make([]string, len(interfaces))
 	for i, c := range interfaces {

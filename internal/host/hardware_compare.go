@@ -116,7 +116,6 @@ func rests(node *ironic.Node) bool {
 // movedAt is when the provision state of a node changed, in whole seconds.
 func movedAt(node *ironic.Node) time.Time { return node.ProvisionUpdatedAt.UTC().Truncate(time.Second) }
 
-// fingerprint identifies a configuration.
 func (h Hardware) fingerprint() string {
 	text, err := json.Marshal(h) // sorted by key
 	if err != nil {

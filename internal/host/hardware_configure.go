@@ -91,7 +91,6 @@ func (c HardwareChange) work(ctx context.Context, m *machine.Machine, parts []Ha
 	return work, seen, nil
 }
 
-// run gives the machine what it lacks of some parts.
 func (c HardwareChange) run(ctx context.Context, m *machine.Machine, open []HardwarePart, timeout time.Duration) ([]HardwarePart, error) {
 	waits := states.InProgress(m.State())
 	if err := m.ReachRest(ctx, c.Live, timeout); err != nil {

@@ -179,7 +179,6 @@ func (p *plan) decideExisting() {
 	}
 }
 
-// isMoving reports whether the plan changes the provision state.
 func (p *plan) isMoving() bool { return p.Has(DoWalk, DoVerify, DoService) }
 
 // isOutOfReach reports whether Ironic cannot prepare the machine, because it knows no BMC and gets none.

@@ -81,7 +81,6 @@ func (p *plan) compare() {
 	p.warnDrift(d, last.At)
 }
 
-// mayCorrect reports whether Ironic may change a part of the hardware now.
 func (p *plan) mayCorrect(part HardwarePart) bool {
 	s := p.seen
 	switch {
@@ -151,7 +150,6 @@ func partsOf(all []HardwareDifference) string {
 	return strings.Join(HardwarePartNames(partsIn(all)), " and ")
 }
 
-// blockingDifference returns the BIOS settings that the machine cannot have.
 func blockingDifference(all []HardwareDifference) []HardwareDifference {
 	return slices.DeleteFunc(slices.Clone(all), func(one HardwareDifference) bool { return !one.Blocks() })
 }

@@ -33,7 +33,6 @@ func (p *plan) configuration() Step {
 	return step
 }
 
-// deletesVolumes reports whether the open parts include the deletion of volumes.
 func (p *plan) deletesVolumes() bool {
 	return slices.Contains(p.Open, PartRAID) && p.Hardware.RAID != nil && p.Hardware.RAID.DeleteExisting
 }
@@ -58,7 +57,6 @@ func (p *plan) newHardware(prepared bool) {
 	p.warnVolumes()
 }
 
-// order says in which order hosts are serviced.
 func (p *plan) order() string {
 	if p.TakesTurns {
 		return "Hosts take turns, as hardware_changes.rollout says."
@@ -141,7 +139,6 @@ func (p *plan) warnVolumes() {
 			"volumes is lost.%s", p.Label, p.keptVolumes()))
 }
 
-// thenReturns says how a host comes back to the pool.
 func (p *plan) thenReturns() string {
 	switch {
 	case p.Target.V != string(states.GoalAvailable):

@@ -64,7 +64,6 @@ func (want WantedCables) stays(port ironic.Port, mac string, has Cables) bool {
 	return key != "" && (!asked || group == key) && !slices.Contains(want.WithoutGroups, key)
 }
 
-// reconnects reports whether the connectivity of an existing port changes.
 func (want WantedCables) reconnects(has Cables) bool {
 	if len(want.leaving(has)) > 0 {
 		return true
@@ -131,7 +130,6 @@ func ApplyPorts(ctx context.Context, m *machine.Machine, want WantedCables, isNe
 	return c.has, err
 }
 
-// cabler changes the ports and port groups of a node.
 type cabler struct {
 	site *machine.Site
 	node string // UUID
@@ -186,7 +184,6 @@ func (c *cabler) takeApart(ctx context.Context) error {
 	return nil
 }
 
-// removePorts deletes those of some ports that exist.
 func (c *cabler) removePorts(ctx context.Context, macs []string) error {
 	for _, mac := range macs {
 		if port, exists := c.has.Ports[mac]; exists {
@@ -292,7 +289,6 @@ func (c *cabler) bringPort(ctx context.Context, mac string) error {
 	return c.movePort(ctx, mac, key)
 }
 
-// create creates a port.
 func (c *cabler) create(ctx context.Context, spec ironic.PortSpec) (*ironic.Port, error) {
 	return failure.CreatePort(ctx, c.site.Ironic, c.node, spec)
 }
@@ -303,7 +299,6 @@ func (c *cabler) movePort(ctx context.Context, mac, key string) error {
 	return c.record(mac, moved, err)
 }
 
-// record keeps Ironic's answer to a change of a port.
 func (c *cabler) record(mac string, port *ironic.Port, err error) error {
 	if err != nil {
 		return &portError{mac, err}

@@ -120,7 +120,6 @@ func (c *cabler) configures(key string) bool {
 	return wanted || slices.Contains(c.want.WithoutGroups, key)
 }
 
-// changesBond reports whether the configuration changes the bond of a port group, or the ports in it.
 func (c *cabler) changesBond(key string, bond any) bool {
 	spec := c.want.Groups[key]
 	asked, sets := spec.Extra[lagKey]
@@ -150,7 +149,6 @@ func (c *cabler) takeBond(ctx context.Context, key string, bond any) error {
 	return nil
 }
 
-// members returns the MAC addresses of the ports in a group, sorted.
 func (c *cabler) members(key string) (macs []string) {
 	for mac, port := range c.has.Ports {
 		if c.has.GroupOf(port) == key {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -108,9 +109,7 @@ func faultOf(mac string, own, others []Cable) string {
 // textOf describes a neighbour as the switch spells it.
 func textOf(n ironic.Neighbour) string {
 	name, port := n.SwitchName, n.PortID
-	if name == "" {
-		name = n.SwitchID
-	}
+	name = cmp.Or(name, n.SwitchID)
 	if n.PortDescription != "" && !n.PortIsName {
 		port += " (" + n.PortDescription + ")"
 	}

@@ -58,7 +58,6 @@ func CheckPorts(w PortsWish) (notices []decide.Notice) {
 	return append(notices, checkMACs(w.Groups)...)
 }
 
-// checkMACs refuses two port groups with one MAC address.
 func checkMACs(groups map[string]PortGroup) (notices []decide.Notice) {
 	owners := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
@@ -72,7 +71,6 @@ func checkMACs(groups map[string]PortGroup) (notices []decide.Notice) {
 	return notices
 }
 
-// listOfGroups returns a sentence with the keys of port groups.
 func listOfGroups(groups map[string]PortGroup) string {
 	if len(groups) == 0 {
 		return "It is empty."

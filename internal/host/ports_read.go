@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -73,9 +74,7 @@ func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
 			continue // it goes with its VIF
 		}
 		key, ours := strings.CutSuffix(group.Name, groupName("", group.NodeUUID))
-		if key == "" {
-			key = group.UUID
-		}
+		key = cmp.Or(key, group.UUID)
 		if _, taken := byKey[key]; ours || !taken {
 			byKey[key] = group
 		}

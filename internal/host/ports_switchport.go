@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -102,7 +103,6 @@ func orOf(texts []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// wrongVLAN refuses what is not the ID of a VLAN.
 func wrongVLAN(key string, value any) string {
 	if value == nil || isWhole(value, 1, maxVLAN) {
 		return ""
@@ -113,7 +113,6 @@ func wrongVLAN(key string, value any) string {
 	return fmt.Sprintf("%s is %s. It must be a VLAN from 1 to %d.", key, spelled(value), maxVLAN)
 }
 
-// wrongVLANs refuses what is not a list of VLANs.
 func wrongVLANs(value any) string {
 	list, ok := value.([]any)
 	switch {
@@ -136,13 +135,9 @@ func wrongVLANs(value any) string {
 }
 
 func wrongOrNull(wrong string) string {
-	if wrong == "" {
-		return "an element of allowed_vlans is null."
-	}
-	return wrong
+	return cmp.Or(wrong, "an element of allowed_vlans is null.")
 }
 
-// wrongSize refuses an MTU and a name that Ironic refuses.
 func wrongSize(all map[string]any) string {
 	name, text := all["lag_name"].(string)
 	switch {
@@ -166,7 +161,6 @@ func spelled(value any) string {
 	return string(text)
 }
 
-// refusal says why a switchport or lag is refused; "" if it is not.
 func refusal(kind string, value any) string {
 	if wrong := refusedByIronic(kind, value); wrong != "" {
 		return wrong

@@ -75,7 +75,6 @@ func unreadBy(w PortsWish, s PortsSeen) string {
 	return ""
 }
 
-// switchesChange reports whether a switch port or a bond differs from that in state.
 func switchesChange(w PortsWish, s PortsSeen) bool {
 	for mac, port := range w.Planned {
 		if !port.Extra.Unknown && spelled(setting(port.Extra.V, switchportKey)) != spelled(setting(s.Ports[mac].Extra.V, switchportKey)) {

@@ -60,7 +60,6 @@ type PortsSeen struct {
 	Other []Cable                // what the other hosts of this run have heard, as far as they were planned already
 }
 
-// has reports whether Terraform has a port.
 func (s PortsSeen) has(mac string) bool {
 	_, is := s.Ports[mac]
 	return is
@@ -134,7 +133,6 @@ func (a AppliedPorts) Wanted(ports map[string]ironic.PortSpec, memberOf map[stri
 	return want
 }
 
-// without returns the values that are not among others.
 func without(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return slices.Contains(others, value) })
 }

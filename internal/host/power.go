@@ -53,7 +53,6 @@ func (p *plan) keepDeployedPower() {
 	}
 }
 
-// warnPower warns of steps that switch the machine.
 func (p *plan) warnPower() {
 	if step, does := p.Find(DoSwitchPower); does {
 		is := "is switched " + step.Power
@@ -78,7 +77,6 @@ func RefusePowerOff(w Wish) []decide.Notice {
 		"disable_power_off is set, so Ironic never switches the machine off. Remove power_state, or set disable_power_off = false.")}
 }
 
-// boots reports whether boot mode or secure boot of the configuration differs from that of the state.
 func (p *plan) boots() bool {
 	return !p.BootMode.IsNull() && p.BootMode != p.seen.BootMode || !p.SecureBoot.IsNull() && p.SecureBoot != p.seen.SecureBoot
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// Restoration makes the lost record of a host anew, and touches no machine: it sends nothing but manage, which reads the power of the
-// machine. The state of a host may be older than what was deployed on it since, so the new record stays in maintenance. Deployments and
-// allocations claim theirs; when lost_records is not "restore" any more, a plan returns what none has claimed. That plan fails as long as a
-// deployment has not claimed its machine, because its record is lost then.
+// Restoration makes the lost record of a host anew, and touches no machine. The state of a host may be older than what was deployed on it
+// since, so the new record stays in maintenance. Deployments and allocations claim theirs; when lost_records is not "restore" any more, a
+// plan returns what none has claimed. That plan fails as long as a deployment has not claimed its machine, because its record is lost then.
+// Only who claims or returns the machine lets Ironic verify it: that reads the power, and when the maintenance ends, Ironic switches a
+// machine back whose power has changed since.
 type Restoration struct {
 	ID       string
 	Settings *Settings
 	Cabling  WantedCables
 	Was      notes.Restoring // the host as Terraform has seen it last
 	Instance string          // its reservation then
-	Target   string          // target_state
 	IsOther  func(*ironic.Node) bool
 	Limit    time.Duration // for the way to manageable
 }
@@ -53,7 +53,7 @@ func RestoredOf(node *ironic.Node) *Restored {
 	if !notes.IsRestoring(node) {
 		return nil
 	}
-	return &Restored{State: notes.RestoringOf(node).State, Instance: node.InstanceUUID}
+	return &Restored{State: notes.RestoringOf(node).State, Instance: notes.Claimant(node)}
 }
 
 // DecideReturn is the plan of a host whose record is being restored. returns: it returns to where it was, unless something has claimed it.
@@ -83,21 +83,11 @@ func (r Restoration) Do(ctx context.Context, site *machine.Site) (m *machine.Mac
 	if err != nil {
 		return m, cables, err
 	}
-	if states.InProgress(m.State()) && !states.IsOccupied(m.Node()) { // a killed run has sent manage
-		if err = m.Walk(ctx, states.GoalManageable, m.Node().InstanceUUID, ironic.Order{}, r.Limit); err != nil {
-			return m, cables, err
-		}
-	}
 	if _, err = ChangeSettings(ctx, m, r.fencedSettings()); err != nil {
 		return m, cables, err
 	}
 	if cables, err = ApplyPorts(ctx, m, r.Cabling, isNew); err != nil {
 		return m, cables, err
-	}
-	if m.State() == stateEnroll && machine.Preparable(m.Node()) && r.Target != string(GoalEnroll) {
-		if err = m.Walk(ctx, states.GoalManageable, m.Node().InstanceUUID, ironic.Order{}, r.Limit); err != nil {
-			return m, cables, err
-		}
 	}
 	return m, cables, m.SetMaintenance(ctx, machine.Maintenance{On: true, Reason: machine.ReasonRestoring})
 }
@@ -105,13 +95,21 @@ func (r Restoration) Do(ctx context.Context, site *machine.Site) (m *machine.Mac
 // Return ends the restoration of a machine that nothing has claimed. One that was available becomes so again, without a cleaning. A machine
 // that is on is not free.
 func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Duration) error {
-	if !notes.IsRestoring(m.Node()) || m.Node().InstanceUUID != "" { // claimed since the plan
+	if !notes.IsRestoring(m.Node()) || notes.Claimant(m.Node()) != "" { // claimed since the plan
 		return nil
 	}
-	if machine.Power(m.Node()) == PowerOn && !mayBeOn && !m.Node().DisablePowerOff {
-		return isOn(m.Node())
+	was := notes.RestoringOf(m.Node()).State
+	if was != nodes.Enroll && m.State() != nodes.Available && machine.Preparable(m.Node()) {
+		if err := m.Reach(ctx, states.GoalManageable, limit); err != nil {
+			return err
+		}
 	}
-	if notes.RestoringOf(m.Node()).State == nodes.Available && !m.Node().Retired {
+	if was == nodes.Available && !m.Node().Retired {
+		if !mayBeOn {
+			if err := machine.CheckReturn(m.Node()); err != nil {
+				return err
+			}
+		}
 		if err := m.Reach(ctx, states.GoalAvailable, limit); err != nil {
 			return err
 		}
@@ -133,7 +131,7 @@ func (r Restoration) fencedSettings() *Settings {
 func (r Restoration) record(ctx context.Context, site *machine.Site) (m *machine.Machine, isNew bool, err error) {
 	node, err := site.Ironic.Node(ctx, r.ID)
 	switch {
-	case err == nil && notes.RestoringOf(node) != nil:
+	case err == nil && notes.IsRestoring(node):
 		return site.Record(node), false, nil
 	case err == nil:
 		err = r.removeOlder(ctx, site.Record(node))
@@ -147,7 +145,6 @@ func (r Restoration) record(ctx context.Context, site *machine.Site) (m *machine
 	return m, true, err
 }
 
-// create creates the fenced node.
 func (r Restoration) create(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
 	settings = settings.Clone()
 	was := r.Was
@@ -160,7 +157,7 @@ func (r Restoration) create(ctx context.Context, site *machine.Site, id string, 
 		settings.SetKey("extra", notes.KeyEnrolled, true)
 	}
 	settings["maintenance"], settings["automated_clean"] = true, false
-	if r.Instance != "" {
+	if r.Instance != "" && !states.DeployFailed(r.Was.State) && !states.BeingDeployed(r.Was.State) { // which nothing restores
 		settings["instance_uuid"] = r.Instance
 	}
 	node, err := failure.CreateNode(ctx, site.Ironic, id, settings)

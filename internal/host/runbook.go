@@ -86,7 +86,6 @@ func (p *plan) decideRunbook() {
 	}
 }
 
-// checkRunbook checks what is known of a runbook.
 func (p *plan) checkRunbook(r *Runbook) {
 	name, at := p.Runbook.V, decide.At(machine.KeyRunbook)
 	if !r.fits() {

@@ -71,7 +71,6 @@ func ChangeSettings(ctx context.Context, m *machine.Machine, want *Settings) (ar
 	return true, m.SetMaintenance(ctx, *want.Maintenance)
 }
 
-// changeTraits adds the wanted traits that the node lacks, and removes others.
 func changeTraits(ctx context.Context, m *machine.Machine, wanted, without []string) error {
 	add := slices.DeleteFunc(slices.Clone(wanted), func(trait string) bool { return slices.Contains(m.Node().Traits, trait) })
 	if len(add)+len(without) == 0 {

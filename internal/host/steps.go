@@ -123,7 +123,6 @@ func (p Plan) costs(actions ...Action) bool {
 	return slices.ContainsFunc(p.Steps, func(step Step) bool { return step.Cost > decide.Free && slices.Contains(actions, step.Do) })
 }
 
-// plan is a plan that is being made.
 type plan struct {
 	Wish
 	seen Seen

@@ -60,21 +60,17 @@ func (p *plan) goals() []states.Goal {
 	return []states.Goal{target}
 }
 
-// settled reports whether the host has reached all states that it may have to reach.
 func (p *plan) settled() bool {
 	return !slices.ContainsFunc(p.goals(), func(goal states.Goal) bool { return !states.Settled(goal, p.seen.State) })
 }
 
-// mayBecomeAvailable reports whether the host is to become available, or may be.
 func (p *plan) mayBecomeAvailable() bool { return slices.Contains(p.goals(), states.GoalAvailable) }
 
 // mayInspect reports whether inspect is true or not known yet.
 func (p *plan) mayInspect() bool { return p.Inspect.V || p.Inspect.Unknown }
 
-// mayBeInspected reports whether Ironic inspects the machine of a new host.
 func (p *plan) mayBeInspected() bool { return p.mayInspect() && p.Target.V != string(GoalEnroll) }
 
-// mayBeCleaned reports whether Ironic cleans the machine on the way to target_state.
 func (p *plan) mayBeCleaned() bool { return p.mayBecomeAvailable() && !isFalse(p.AutomatedClean) }
 
 // strays reports whether a reserved host rests in another state than the configured one, because another client of Ironic has moved it.

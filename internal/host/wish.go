@@ -186,7 +186,6 @@ const (
 // isFalse reports whether a value is known to be false. Null is not.
 func isFalse(v decide.Value[bool]) bool { return v.Set && !v.V }
 
-// node returns what the state has of the node.
 func (s Seen) node() *ironic.Node {
 	return &ironic.Node{ProvisionState: string(s.State), InstanceUUID: s.Instance}
 }

@@ -77,7 +77,6 @@ func (a *answers[T]) lacking(id string, object *T, changed time.Time) []*answer[
 // allocating is how long after its creation an allocation may get its node, which changes the lists that select it.
 const allocating = time.Minute
 
-// lackAllocation is lack for an allocation.
 func (c *Client) lackAllocation(a *Allocation) error {
 	created, err := time.Parse(time.RFC3339, a.CreatedAt)
 	if err != nil { // this user does not see it
@@ -86,12 +85,11 @@ func (c *Client) lackAllocation(a *Allocation) error {
 	return c.usedAllocations.lack(a.UUID, "allocation "+cmp.Or(a.Name, a.UUID), a, created.Add(allocating))
 }
 
-// lackNode is lack for a node.
 func (c *Client) lackNode(n *Node) error {
 	if n.CreatedAt.IsZero() { // this user does not see it
 		return nil
 	}
-	return c.usedNodes.lack(n.UUID, "node "+NodeLabel(n), n, n.changedAt())
+	return c.usedNodes.lack(n.UUID, "node "+NodeLabel(n), n, n.ChangedAt())
 }
 
 // NodesForConfiguration lists nodes whose values a configuration uses.

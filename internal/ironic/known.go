@@ -16,7 +16,6 @@ type known struct {
 	all map[string]*fact // by UUID
 }
 
-// fact is what is known of a node.
 type fact struct {
 	node   *Node     // has the fields by which lists are filtered, and those of its state; nil: it is gone
 	at     time.Time // when this was known; zero: a state of Terraform says so
@@ -92,7 +91,6 @@ func (k *known) note(n *Node, at time.Time, listed bool) {
 	}
 }
 
-// forget notes that a node is gone.
 func (k *known) forget(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,8 +116,8 @@ func (k *known) edited(n *Node) {
 	k.all[n.UUID].wrote = n.Extra
 }
 
-// changedAt returns when a node has changed last, by the server's clock.
-func (n *Node) changedAt() time.Time {
+// ChangedAt returns when a node has changed last, by the server's clock.
+func (n *Node) ChangedAt() time.Time {
 	return slices.MaxFunc([]time.Time{n.CreatedAt, n.UpdatedAt, n.ProvisionUpdatedAt}, time.Time.Compare)
 }
 
@@ -146,7 +144,7 @@ func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked, settled t
 		doubt := false
 		switch {
 		case n == nil && overtaken:
-			doubt = filter == NodeFilter{} || f.whole && f.node.changedAt().Before(settled) && filter.selects(f.node)
+			doubt = filter == NodeFilter{} || f.whole && f.node.ChangedAt().Before(settled) && filter.selects(f.node)
 		case n == nil:
 			doubt = (f.whole || byState) && filter.selects(f.node)
 		case overtaken:
@@ -198,7 +196,6 @@ func (k *known) isHidden(id string, never bool) bool {
 	return f.hidden
 }
 
-// selects reports whether the server selects a node by the filter.
 func (f NodeFilter) selects(n *Node) bool {
 	for _, pair := range [][2]string{
 		{f.ProvisionState, n.ProvisionState},

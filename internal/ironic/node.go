@@ -191,7 +191,6 @@ func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, 
 	}
 }
 
-// withoutGone returns a patch without the removals of keys that the node does not have.
 func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch, error) {
 	node, err := c.Node(ctx, id)
 	if err != nil {

@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -183,15 +184,7 @@ const kgKey = "ipmi_hex_kg_key"
 // IsSecretKey reports whether the value of a key of driver_info is a secret.
 func IsSecretKey(key string) bool {
 	key = strings.ToLower(key)
-	if key == kgKey {
-		return true
-	}
-	for _, word := range secretWords {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
+	return key == kgKey || slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(key, word) })
 }
 
 // redacted returns a node of an answer without the fields in which Ironic says that it hides them (reference/ironic.md#hidden-fields),

@@ -103,23 +103,13 @@ func (p Patch) Changes(path string) bool {
 }
 
 // OfExtra returns the edits of keys of extra.
-func (p Patch) OfExtra() (edits Patch) {
-	for _, op := range p {
-		if strings.HasPrefix(op.Path, "/extra/") {
-			edits = append(edits, op)
-		}
-	}
-	return edits
+func (p Patch) OfExtra() Patch {
+	return slices.DeleteFunc(slices.Clone(p), func(op nodes.UpdateOperation) bool { return !strings.HasPrefix(op.Path, "/extra/") })
 }
 
 // OfInterfaces returns the edits of hardware interfaces.
-func (p Patch) OfInterfaces() (edits Patch) {
-	for _, op := range p {
-		if strings.HasSuffix(op.Path, "_interface") {
-			edits = append(edits, op)
-		}
-	}
-	return edits
+func (p Patch) OfInterfaces() Patch {
+	return slices.DeleteFunc(slices.Clone(p), func(op nodes.UpdateOperation) bool { return !strings.HasSuffix(op.Path, "_interface") })
 }
 
 // Holds reports whether a node's extra contains all edits of extra.

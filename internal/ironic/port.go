@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -60,15 +61,12 @@ func (s PortSpec) Over(port Port) PortSpec {
 		&s.PhysicalNetwork: port.PhysicalNetwork, &s.Name: port.Name, &s.Description: port.Description,
 		&s.Vendor: port.Vendor, &s.Category: port.Category,
 	} {
-		if *to == "" {
-			*to = had
-		}
+		*to = cmp.Or(*to, had)
 	}
 	s.Extra = extraAfter(port.Extra, s.Extra, s.Without)
 	return s
 }
 
-// texts returns the attributes of a spec that are texts, with those that a port has, by name.
 func (s PortSpec) texts(port Port) map[string][2]string {
 	return map[string][2]string{
 		"physical_network": {s.PhysicalNetwork, port.PhysicalNetwork}, "name": {s.Name, port.Name},
@@ -80,26 +78,12 @@ func (s PortSpec) texts(port Port) map[string][2]string {
 // CreatePort creates a port of a node, also if the answer is lost.
 func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (*Port, error) {
 	id := NewUUID()
-	body := map[string]any{"uuid": id, "node_uuid": nodeID, "address": spec.Address}
-	if spec.PXEEnabled != nil {
-		body["pxe_enabled"] = *spec.PXEEnabled
+	body := map[string]any{
+		"uuid": id, "node_uuid": nodeID, "address": spec.Address, "pxe_enabled": spec.PXEEnabled, "is_smartnic": spec.IsSmartNIC,
+		"local_link_connection": spec.LocalLinkConnection, "extra": spec.Extra, "portgroup_uuid": spec.Group,
 	}
 	for key, values := range spec.texts(Port{}) {
-		if values[0] != "" {
-			body[key] = values[0]
-		}
-	}
-	if spec.LocalLinkConnection != nil {
-		body["local_link_connection"] = spec.LocalLinkConnection
-	}
-	if spec.IsSmartNIC != nil {
-		body["is_smartnic"] = *spec.IsSmartNIC
-	}
-	if len(spec.Extra) > 0 {
-		body["extra"] = spec.Extra
-	}
-	if spec.Group != "" {
-		body["portgroup_uuid"] = spec.Group
+		body[key] = values[0]
 	}
 	unlock, err := c.Lock(ctx, nodeID)
 	if err != nil {
@@ -107,7 +91,7 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (
 	}
 	defer unlock()
 	defer c.ports.Invalidate(nodeID)
-	return create[Port](ctx, c, "ports", id, body)
+	return create[Port](ctx, c, "ports", id, given(body))
 }
 
 // changes returns the edits that bring a port to the wanted state, and whether they change its connectivity.

@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -55,9 +56,7 @@ func (s PortGroupSpec) Over(group PortGroup) PortGroupSpec {
 		&s.Address: group.Address, &s.Mode: group.Mode, &s.PhysicalNetwork: group.PhysicalNetwork,
 		&s.Category: group.Category,
 	} {
-		if *to == "" {
-			*to = had
-		}
+		*to = cmp.Or(*to, had)
 	}
 	s.Extra = extraAfter(group.Extra, s.Extra, s.Without)
 	return s
@@ -66,7 +65,6 @@ func (s PortGroupSpec) Over(group PortGroup) PortGroupSpec {
 // IsMet reports whether UpdatePortGroup would change nothing, in an Ironic in which port groups have the attributes of the spec.
 func (s PortGroupSpec) IsMet(group PortGroup) bool { return len(s.changes(group)) == 0 }
 
-// changes returns the edits that bring a port group to the wanted state.
 func (s PortGroupSpec) changes(group PortGroup) (patch Patch) {
 	if s.PhysicalNetwork != "" && s.PhysicalNetwork != group.PhysicalNetwork {
 		// Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
@@ -92,7 +90,6 @@ func (s PortGroupSpec) changes(group PortGroup) (patch Patch) {
 // CreatePortGroup creates a port group of a node, also if the answer is lost.
 func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGroupSpec) (*PortGroup, error) {
 	id := "f" + NewUUID()[1:] // Ironic 21.4 may refuse to delete a group whose UUID begins with a number (reference/ironic.md#port-groups)
-	body := map[string]any{"uuid": id, "node_uuid": nodeID}
 	own, err := c.GroupsHaveNetworks(ctx)
 	if err != nil {
 		return nil, err
@@ -100,25 +97,12 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 	if !own {
 		spec.PhysicalNetwork = ""
 	}
-	for key, value := range map[string]string{
-		"name": spec.Name, "address": spec.Address, "mode": spec.Mode,
-		"physical_network": spec.PhysicalNetwork, "category": spec.Category,
-	} {
-		if value != "" {
-			body[key] = value
-		}
-	}
-	if len(spec.Extra) > 0 {
-		body["extra"] = spec.Extra
-	}
-	if spec.StandalonePorts != nil {
-		body["standalone_ports_supported"] = *spec.StandalonePorts
-	}
-	if spec.Properties != nil {
-		body["properties"] = spec.Properties
-	}
 	defer c.portGroups.Invalidate(nodeID)
-	return create[PortGroup](ctx, c, "portgroups", id, body)
+	return create[PortGroup](ctx, c, "portgroups", id, given(map[string]any{
+		"uuid": id, "node_uuid": nodeID, "name": spec.Name, "address": spec.Address, "mode": spec.Mode,
+		"physical_network": spec.PhysicalNetwork, "category": spec.Category, "extra": spec.Extra,
+		"standalone_ports_supported": spec.StandalonePorts, "properties": spec.Properties,
+	}))
 }
 
 // UpdatePortGroup changes a port group to the wanted state and returns it; it sends only attributes that differ. Ironic accepts that

@@ -2,7 +2,9 @@ package ironic
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"reflect"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -21,6 +23,15 @@ func create[T any](ctx context.Context, c *Client, in, id string, body any) (mad
 		return nil, err
 	}
 	return made, nil
+}
+
+// given returns a body without the attributes that are not set: nil, zero or empty.
+func given(body map[string]any) map[string]any {
+	maps.DeleteFunc(body, func(_ string, value any) bool {
+		v := reflect.ValueOf(value)
+		return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
+	})
+	return body
 }
 
 // remove deletes an object. It succeeds if the object does not exist.

@@ -34,26 +34,13 @@ type Order struct {
 	Password    string      // of the rescue system, for the verb rescue; never empty there
 }
 
-// body returns the body of the request.
 func (o Order) body() map[string]any {
-	body := map[string]any{"target": o.Verb}
-	if o.ConfigDrive != nil {
+	body := given(map[string]any{
+		"target": o.Verb, "deploy_steps": o.DeploySteps, string(o.Verb) + "_steps": o.Steps, "runbook": o.Runbook,
+		"rescue_password": o.Password, "disable_ramdisk": o.NoRamdisk,
+	})
+	if o.ConfigDrive != nil { // an empty one counts
 		body["configdrive"] = o.ConfigDrive
-	}
-	if len(o.DeploySteps) > 0 {
-		body["deploy_steps"] = o.DeploySteps
-	}
-	if len(o.Steps) > 0 {
-		body[string(o.Verb)+"_steps"] = o.Steps
-	}
-	if o.Runbook != "" {
-		body["runbook"] = o.Runbook
-	}
-	if o.Verb == nodes.TargetRescue {
-		body["rescue_password"] = o.Password
-	}
-	if o.NoRamdisk {
-		body["disable_ramdisk"] = true
 	}
 	return body
 }
@@ -77,7 +64,6 @@ func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.T
 	return c.changeState(ctx, id, "power", body)
 }
 
-// changeState requests a change of a state of a node.
 func (c *Client) changeState(ctx context.Context, id, state string, body map[string]any) error {
 	defer c.nodes.Invalidate(id)
 	err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/"+state, body, nil)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -78,13 +79,6 @@ func ChangedSince(n *ironic.Node, how ...string) error {
 	}
 }
 
-// joined joins the texts that are not empty.
 func joined(texts []string) string {
-	var all []string
-	for _, text := range texts {
-		if text != "" {
-			all = append(all, text)
-		}
-	}
-	return strings.Join(all, ", and ")
+	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" }), ", and ")
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,6 @@ func withheld(n *ironic.Node) string {
 		"node for the cause"
 }
 
-// adviseFailed says what to do about a failure on the way to a goal.
 func adviseFailed(node *ironic.Node, goal states.Goal) string {
 	if node.Fault != "" {
 		return fmt.Sprintf("Ironic has put the node into maintenance (fault %q). Fix the cause; the next apply tries again.", node.Fault)
@@ -170,7 +170,6 @@ func stuckError(node *ironic.Node, words string) *failure.Error {
 // (reference/ironic.md#cleaning-by-a-runbook).
 const KeyRunbook = "cleaning_runbook"
 
-// runbookOf names the cleaning runbook of a node in an advice.
 func runbookOf(node *ironic.Node) string {
 	if name, _ := node.DriverInfo[KeyRunbook].(string); name != "" {
 		return "cleaning_runbook of its metal_host, which is " + name
@@ -271,9 +270,7 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 	}
 	if w.node.LastError == "" || deploys && step == "" {
 		event := w.site.lastEvent(ctx, w.node.UUID)
-		if w.node.LastError == "" {
-			w.node.LastError = event
-		}
+		w.node.LastError = cmp.Or(w.node.LastError, event)
 		if deploys {
 			step = stepIn(event, w.deployStep)
 		}

@@ -219,7 +219,6 @@ func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
 	return true
 }
 
-// lookUpMACs reads the MAC addresses from which the machine may boot.
 func (m *Machine) lookUpMACs(ctx context.Context) error {
 	ports, err := m.site.Ironic.PortsForRefresh(ctx, m.node.UUID)
 	if err != nil {

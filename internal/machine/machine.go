@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -82,14 +83,11 @@ func (s *Site) Record(node *ironic.Node) *Machine {
 	return &Machine{site: s, node: node, marks: s.marksOn(node)}
 }
 
-// marksOn returns the marks of this run on a node.
-func (s *Site) marksOn(node *ironic.Node) (ours []notes.Mark) {
-	for _, key := range notes.All {
-		if mark := notes.CreationOf(node.Extra, key); mark != nil && mark.Run == s.Run.ID {
-			ours = append(ours, key)
-		}
-	}
-	return ours
+func (s *Site) marksOn(node *ironic.Node) []notes.Mark {
+	return slices.DeleteFunc(slices.Clone(notes.All), func(key notes.Mark) bool {
+		mark := notes.CreationOf(node.Extra, key)
+		return mark == nil || mark.Run != s.Run.ID
+	})
 }
 
 // Node returns the node as last seen.
@@ -170,7 +168,6 @@ type footing struct {
 	maintenance     bool  // by a person: Ironic sets it, too, when it does not reach the BMC
 }
 
-// footing returns that of the machine as last seen.
 func (m *Machine) footing() footing {
 	n := m.node
 	return footing{n.InstanceUUID, n.ProvisionState, n.ProvisionUpdatedAt.Unix(), n.Maintenance && n.Fault == ""}

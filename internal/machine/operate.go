@@ -47,12 +47,10 @@ func (c *Site) Operate(ctx context.Context, ref string) (m *Machine, done func()
 	return m, done, nil
 }
 
-// refuse returns an error of KindRefused.
 func (m *Machine) refuse(reason string, args ...any) error {
 	return RefusedFor(m.node, fmt.Sprintf(reason, args...))
 }
 
-// refuseBusy returns an error of KindRefused while Ironic has an operation in progress on the machine.
 func (m *Machine) refuseBusy() error {
 	if states.InProgress(m.State()) {
 		return m.refuse("an operation on it is in progress. Try again when that has ended")

@@ -129,7 +129,6 @@ func (m *Machine) shutDown(ctx context.Context, how OffMode, change powerChange,
 	return nil
 }
 
-// staysOn says that OffSoft has not switched the machine off.
 func (m *Machine) staysOn(err error) *failure.Error {
 	label := ironic.NodeLabel(m.node)
 	switch {
@@ -235,7 +234,6 @@ func (m *Machine) awaitPowerChange(ctx context.Context, timeout time.Duration) e
 	return m.AwaitUnlocked(ctx, time.Now().Add(timeout))
 }
 
-// powerChange is a request that changes the power.
 type powerChange struct {
 	was      footing // the machine as it was when the change was wanted
 	to       nodes.TargetPowerState
@@ -391,7 +389,6 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 	}
 }
 
-// powerLate says that a power change has not ended in time.
 func powerLate(node *ironic.Node, after time.Duration) *failure.Error {
 	const check = "Check the machine's BMC and console. If it needs longer, "
 	return &failure.Error{

@@ -1,9 +1,14 @@
 package machine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -42,10 +47,16 @@ func (m *Machine) EndRestoring(ctx context.Context) error {
 	return m.Patch(ctx, patch)
 }
 
-// Restoring puts a node whose restoration has ended into the state before that end.
+// Restoring begins the restoration of a record that exists, such as one of an older backup, or goes back to before its end: neither Ironic
+// nor its users do anything to the machine until EndRestoring.
 func (m *Machine) Restoring(ctx context.Context) error {
-	r := *notes.RestoringOf(m.node)
-	r.Done = false
+	r := notes.Restoring{
+		State: m.State(), Maintenance: m.node.Maintenance, Reason: m.node.MaintenanceReason, Clean: m.node.AutomatedClean,
+	}
+	if was := notes.RestoringOf(m.node); was != nil {
+		r = *was
+	}
+	r.Done, r.Claim = false, ""
 	var patch ironic.Patch
 	patch.Set("/extra/"+notes.KeyRestoring, r)
 	patch.Set("/automated_clean", false)
@@ -53,4 +64,24 @@ func (m *Machine) Restoring(ctx context.Context) error {
 		return err
 	}
 	return m.Patch(ctx, patch)
+}
+
+// CheckReturn returns an error unless the machine of a restored record may return to the pool: it was there, and is off.
+func CheckReturn(node *ironic.Node) error {
+	was := notes.RestoringOf(node).State
+	if was == nodes.Available && (node.PowerState != powerOn || node.DisablePowerOff) {
+		return nil
+	}
+	e := &failure.Error{
+		Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s was in state %q when Terraform saw it last, and its machine is "+
+			"%s, so something may run on it. It stays in maintenance, and does not return to the pool", ironic.NodeLabel(node), was,
+			cmp.Or(Power(node), "perhaps on")),
+		Advice: "Apply the metal_deployment of the machine with lost_records = \"restore\". If nothing is to be kept, switch the machine " +
+			"off (metal power off) and apply again.",
+	}
+	if was != nodes.Available {
+		e.Advice = "Apply the metal_deployment of the machine with lost_records = \"restore\". If nothing is to be kept, remove the " +
+			"reservation (baremetal node unset NODE --instance-uuid) and apply the metal_host without lost_records."
+	}
+	return e
 }

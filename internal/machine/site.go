@@ -93,7 +93,6 @@ type holders struct {
 	all map[string]chan struct{} // each has room for one holder
 }
 
-// of returns the holder of a UUID.
 func (h *holders) of(id string) chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,7 +161,6 @@ const (
 	BeforeVerb
 )
 
-// allowAll allows every step.
 type allowAll struct{}
 
 // Check returns nil.

@@ -28,7 +28,6 @@ type Call struct {
 	trace func(before, now *ironic.Node, sent time.Time) trace
 }
 
-// name names the span of the request.
 func (c Call) name() string {
 	if c.verb != "" {
 		return "verb " + string(c.verb)

@@ -104,7 +104,6 @@ func (m *Machine) lastRead(ctx context.Context) {
 	_ = m.Refresh(ctx) // on failure the record stays as last seen
 }
 
-// walk is the state of one walk of a machine to a goal.
 type walk struct {
 	*Machine
 	goal     states.Goal
@@ -122,7 +121,6 @@ type walk struct {
 	deployStep string // the last one that a poll has seen
 }
 
-// step takes one step and reports whether the goal is reached.
 func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 	if w.unanswered != nil {
 		return false, w.learn(ctx)
@@ -365,7 +363,6 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	return err
 }
 
-// next waits for the next poll of the node.
 func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
 	if errors.Is(err, api.ErrNoPoll) {

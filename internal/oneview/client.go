@@ -30,7 +30,6 @@ type Client struct {
 // Known reports whether the configuration is complete.
 func (c *Client) Known() bool { return c.cfg.Unknown == "" }
 
-// request is one call of the API.
 type request struct {
 	method string
 	path   string // from /rest on
@@ -168,7 +167,6 @@ func (c *Client) log(ctx context.Context, r request, start time.Time, status int
 		slog.Int("status", status), slog.Duration("took", time.Since(start)))
 }
 
-// into decodes the body of an answer.
 func (a *answer) into(out any) error {
 	if err := json.Unmarshal(a.body, out); err != nil {
 		return &fault.Error{

@@ -1,6 +1,7 @@
 package oneview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,15 +61,9 @@ type Config struct {
 
 // New returns a Client, or an error if the configuration is invalid. It makes no request.
 func New(cfg Config) (*Client, error) {
-	if cfg.RequestTimeout == 0 {
-		cfg.RequestTimeout = defaultRequestTimeout
-	}
-	if cfg.PollInterval == 0 {
-		cfg.PollInterval = DefaultPollInterval
-	}
-	if cfg.Patience == 0 {
-		cfg.Patience = DefaultPatience
-	}
+	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, defaultRequestTimeout)
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, DefaultPollInterval)
+	cfg.Patience = cmp.Or(cfg.Patience, DefaultPatience)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -127,7 +122,6 @@ func (cfg Config) base() (*url.URL, error) {
 	return base, nil
 }
 
-// known returns an error if the configuration is not complete yet.
 func (cfg Config) known() error {
 	if cfg.Unknown != "" {
 		return rest.UnknownConfig(cfg.Unknown)

@@ -143,7 +143,6 @@ func IsTransient(err error) bool {
 	return fault.As(err, kindBody, kindConnection) != nil
 }
 
-// isFromAppliance reports whether the appliance itself has refused a request.
 func isFromAppliance(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && !status.foreign

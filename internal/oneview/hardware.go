@@ -119,7 +119,6 @@ func (h *Hardware) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// portMap has the network cards of a server and their ports.
 type portMap struct {
 	DeviceSlots []struct {
 		PhysicalPorts []struct {
@@ -132,7 +131,6 @@ type portMap struct {
 	} `json:"deviceSlots"`
 }
 
-// macs returns the distinct MAC addresses of the Ethernet ports.
 func (m portMap) macs() []string {
 	var all []string
 	add := func(mac string) {

@@ -74,7 +74,6 @@ func begins(attribute, value string) []string {
 	return []string{`"` + attribute + ` matches '` + value + `%'"`}
 }
 
-// kept returns the items for which holds returns true.
 func kept[T any](all []T, holds func(*T) bool) []T {
 	var some []T
 	for i := range all {
@@ -85,8 +84,6 @@ func kept[T any](all []T, holds func(*T) bool) []T {
 	return some
 }
 
-// fits reports whether an attribute has the wanted value; an empty one accepts all.
 func fits(have, want string) bool { return want == "" || strings.EqualFold(have, want) }
 
-// fitsURI is fits for URIs.
 func fitsURI(have, want string) bool { return want == "" || SameURI(have, want) }

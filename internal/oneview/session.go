@@ -39,7 +39,6 @@ func (s *session) refused() error {
 	return nil
 }
 
-// refuse stores the error of a login.
 func (s *session) refuse(err error) { s.refusal, s.refusedAt = err, time.Now() }
 
 // lock waits until no other goroutine uses the session, and reserves it until unlock is called. It fails if ctx ends first.
@@ -93,7 +92,6 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 	return s.token, s.version, nil
 }
 
-// negotiate selects the version of the API.
 func (c *Client) negotiate(ctx context.Context) error {
 	var spoken struct {
 		CurrentVersion int `json:"currentVersion"`

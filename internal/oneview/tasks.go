@@ -140,7 +140,6 @@ func (c *Client) Await(ctx context.Context, uri string, deadline time.Time, seen
 	}
 }
 
-// outcome reports whether a task has ended, and returns its error.
 func (t Task) outcome(uri string) (over bool, failure error) {
 	switch t.State.means() {
 	case finished:

@@ -44,7 +44,6 @@ func ruleID(content map[string]any, n int) (string, error) {
 var errSameRule = errors.New("another resource of this configuration creates the same inspection rule. Remove one of them, or give them " +
 	"different descriptions")
 
-// createdRules are the UUIDs of the inspection rules that a run has created.
 type createdRules struct{ ids notes.Set[string] }
 
 func newCreatedRules(*machine.Site) *createdRules { return &createdRules{} }

@@ -66,6 +66,13 @@ func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(con
 	return call(l, req)
 }
 
+// failed returns an answer that has only a diagnostic.
+func failed[Resp any](d *tfprotov6.Diagnostic) *Resp {
+	resp := new(Resp)
+	reflect.ValueOf(resp).Elem().FieldByName("Diagnostics").Set(reflect.ValueOf([]*tfprotov6.Diagnostic{d}))
+	return resp
+}
+
 // diagnosticsOf returns the diagnostics of an answer; nil if it has none.
 func diagnosticsOf(resp any) []*tfprotov6.Diagnostic {
 	answer := reflect.Indirect(reflect.ValueOf(resp))
@@ -150,7 +157,6 @@ func leasedStream[Event any](ctx context.Context, s *Server, l *lease, events it
 	}
 }
 
-// panicked logs a panic and returns it as a diagnostic.
 func (s *Server) panicked(ctx context.Context, value any) *tfprotov6.Diagnostic {
 	tflog.Error(ctx, "panic in the provider", map[string]any{"panic": s.clean(fmt.Sprint(value)), "stack": string(debug.Stack())})
 	return &tfprotov6.Diagnostic{

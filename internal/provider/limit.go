@@ -25,7 +25,6 @@ type limitModel struct {
 	ExemptBootInterfaces types.Set    `tfsdk:"exempt_boot_interfaces"`
 }
 
-// limitSchema returns the schema of provisioning_limit.
 func limitSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,

@@ -16,7 +16,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
-// oneviewModel is the attribute oneview.
 type oneviewModel struct {
 	Endpoint   types.String `tfsdk:"endpoint"`
 	Username   types.String `tfsdk:"username"`

@@ -14,7 +14,6 @@ import (
 // optional are the interfaces that tf6server looks for by type assertion.
 var optional = []reflect.Type{
 	reflect.TypeFor[tfprotov6.ListResourceServer](), reflect.TypeFor[tfprotov6.ActionServer](),
-	reflect.TypeFor[tfprotov6.StateStoreServer](),
 }
 
 // The inner server has no method at all, so that a call which reaches it panics. That must become a diagnostic, of the
@@ -56,10 +55,6 @@ func saidIn(t *testing.T, answer any) (said []*tfprotov6.Diagnostic) {
 				t.Fatalf("event %v does not complete the action", event)
 			}
 			said = append(said, done.Diagnostics...)
-		}
-	case *tfprotov6.ReadStateBytesStream:
-		for chunk := range answer.Chunks {
-			said = append(said, chunk.Diagnostics...)
 		}
 	case *tfprotov6.CallFunctionResponse:
 		said = []*tfprotov6.Diagnostic{{Detail: answer.Error.Text}}

@@ -92,13 +92,11 @@ type model struct {
 	OneView           types.Object `tfsdk:"oneview"`
 }
 
-// Metadata sets the provider's name.
 func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "metal"
 	resp.Version = p.version
 }
 
-// Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		host.New, allocation.New, allocationgroup.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New,
@@ -113,7 +111,6 @@ func (p *metal) ListResources(context.Context) []func() list.ListResource {
 	}
 }
 
-// DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewAllocations, datasources.NewCapacity,
@@ -122,7 +119,6 @@ func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	}
 }
 
-// Actions lists the actions.
 func (p *metal) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{
 		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewUnhold,
@@ -130,7 +126,6 @@ func (p *metal) Actions(context.Context) []func() action.Action {
 	}
 }
 
-// Functions lists the functions.
 func (p *metal) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{functions.NewNetworkData, functions.NewBMC}
 }
@@ -255,7 +250,6 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 	return cfg
 }
 
-// requireSettings reports the settings that the way to authenticate requires and that are missing.
 func (p *metal) requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	missing := func(attribute, detail string) {
 		diags.AddAttributeError(path.Root(attribute), "Provider setting missing or wrong: "+attribute, detail)

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
 
-// rolloutModel is the rollout block.
 type rolloutModel struct {
 	Canary      types.Int64 `tfsdk:"canary"`
 	MaxFailures types.Int64 `tfsdk:"max_failures"`

@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
-// Schema sets the schema of the provider block.
 func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Enrolls, allocates and deploys bare-metal machines through [OpenStack " +

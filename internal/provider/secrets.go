@@ -1,14 +1,18 @@
 package provider
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -37,7 +41,6 @@ func (s *Server) learn(req any) {
 	}
 }
 
-// learnFromAction is learnFrom for the configuration of an action.
 func (s *Server) learnFromAction(name string, config *tfprotov6.DynamicValue) {
 	if schema := knownSchemas().ActionSchemas[name]; schema != nil {
 		s.learnFrom(schema.Schema, config)
@@ -104,7 +107,6 @@ func learnText(secrets *rest.Secrets, text string, secret bool) {
 	}
 }
 
-// learnDocument adds the secrets in a JSON document.
 func learnDocument(secrets *rest.Secrets, document any, secret bool) {
 	switch document := document.(type) {
 	case string:
@@ -130,13 +132,10 @@ func (s *Server) cleanAll(diagnostics []*tfprotov6.Diagnostic) {
 	}
 }
 
-// cleanEvent cleans an event of a stream.
 func cleanEvent[Event any](s *Server, event Event) Event {
 	switch e := any(&event).(type) {
 	case *tfprotov6.ListResourceResult:
 		e.DisplayName = rest.OneLine(e.DisplayName)
-		s.cleanAll(e.Diagnostics)
-	case *tfprotov6.ReadStateByteChunk:
 		s.cleanAll(e.Diagnostics)
 	case *tfprotov6.InvokeActionEvent:
 		switch inner := e.Type.(type) {
@@ -149,3 +148,23 @@ func cleanEvent[Event any](s *Server, event Event) Event {
 	}
 	return event
 }
+
+// schemas are the provider's schemas; empty ones if the framework refuses to make them.
+type schemas struct {
+	*tfprotov6.GetProviderSchemaResponse
+	fingerprints map[string]framework.Fingerprints // by resource type
+}
+
+// knownSchemas returns the schemas. They are the same for all servers.
+var knownSchemas = sync.OnceValue(func() schemas {
+	known := schemas{&tfprotov6.GetProviderSchemaResponse{}, map[string]framework.Fingerprints{}}
+	ctx := context.Background() //nolint:forbidigo // the framework makes no request for it
+	made, err := providerserver.NewProtocol6(&metal{})().GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	if err == nil && made != nil {
+		known.GetProviderSchemaResponse = made
+	}
+	for name, schema := range known.ResourceSchemas {
+		known.fingerprints[name] = framework.NewFingerprints(schema)
+	}
+	return known
+})

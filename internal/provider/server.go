@@ -2,12 +2,15 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
@@ -16,13 +19,12 @@ import (
 // Address is the provider's address in the registry.
 const Address = "registry.terraform.io/terraform-provider-metal/metal"
 
-// ProviderServer is the framework's server. It has more methods than tfprotov6.ProviderServer: tf6server finds those for lists,
-// actions and state stores by type assertion.
+// ProviderServer is the framework's server. It has more methods than tfprotov6.ProviderServer: tf6server finds those for lists and
+// actions by type assertion.
 type ProviderServer interface {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
 	tfprotov6.ActionServer
-	tfprotov6.StateStoreServer
 }
 
 // Server wraps the framework's server. It turns a panic in an RPC into a diagnostic of that RPC, releases the memory of an RPC
@@ -56,7 +58,7 @@ func serverOf(m *metal) *Server {
 	s.metal.secrets = &s.secrets
 	inner, ok := providerserver.NewProtocol6(s.metal)().(ProviderServer)
 	if !ok {
-		panic("the framework's server lacks calls for lists, actions or state stores")
+		panic("the framework's server lacks calls for lists or actions")
 	}
 	s.ProviderServer = inner
 	return s
@@ -74,7 +76,6 @@ func (s *Server) Close(ctx context.Context) {
 	both.Wait()
 }
 
-// logOut ends the sessions with OneView.
 func (s *Server) logOut(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
@@ -85,116 +86,70 @@ func (s *Server) logOut(ctx context.Context) {
 	}
 }
 
-// ValidateResourceConfig calls the framework's method under guard.
 func (s *Server) ValidateResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig,
-		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
-			return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-		})
-	if resp != nil {
-		locate(resp.Diagnostics)
-	}
-	return resp, err
+	return located(guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed))
 }
 
-// UpgradeResourceState calls the framework's method under guard.
 func (s *Server) UpgradeResourceState(ctx context.Context,
 	req *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceStateResponse {
-		return &tfprotov6.UpgradeResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceState, failed)
 }
 
-// UpgradeResourceIdentity calls the framework's method under guard.
 func (s *Server) UpgradeResourceIdentity(ctx context.Context,
 	req *tfprotov6.UpgradeResourceIdentityRequest,
 ) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceIdentity,
-		func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceIdentityResponse {
-			return &tfprotov6.UpgradeResourceIdentityResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-		})
+	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceIdentity, failed)
 }
 
-// ImportResourceState calls the framework's method under guard.
 func (s *Server) ImportResourceState(ctx context.Context,
 	req *tfprotov6.ImportResourceStateRequest,
 ) (*tfprotov6.ImportResourceStateResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.ImportResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.ImportResourceStateResponse {
-		return &tfprotov6.ImportResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	return guard(ctx, s, req, s.ProviderServer.ImportResourceState, failed)
 }
 
-// GenerateResourceConfig calls the framework's method under guard.
 func (s *Server) GenerateResourceConfig(ctx context.Context,
 	req *tfprotov6.GenerateResourceConfigRequest,
 ) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.GenerateResourceConfig,
-		func(d *tfprotov6.Diagnostic) *tfprotov6.GenerateResourceConfigResponse {
-			return &tfprotov6.GenerateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-		})
+	return guard(ctx, s, req, s.ProviderServer.GenerateResourceConfig, failed)
 }
 
-// MoveResourceState calls the framework's method under guard.
 func (s *Server) MoveResourceState(ctx context.Context,
 	req *tfprotov6.MoveResourceStateRequest,
 ) (*tfprotov6.MoveResourceStateResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.MoveResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.MoveResourceStateResponse {
-		return &tfprotov6.MoveResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	return guard(ctx, s, req, s.ProviderServer.MoveResourceState, failed)
 }
 
-// ReadDataSource calls the framework's method under guard.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.ReadDataSource, func(d *tfprotov6.Diagnostic) *tfprotov6.ReadDataSourceResponse {
-		return &tfprotov6.ReadDataSourceResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	return guard(ctx, s, req, s.ProviderServer.ReadDataSource, failed)
 }
 
-// ValidateDataResourceConfig calls the framework's method under guard.
 func (s *Server) ValidateDataResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig,
-		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
-			return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-		})
-	if resp != nil {
-		locate(resp.Diagnostics)
-	}
-	return resp, err
+	return located(guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed))
 }
 
 // ValidateProviderConfig calls the framework's method under guard, and adds the names of nested attributes to errors.
 func (s *Server) ValidateProviderConfig(ctx context.Context,
 	req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
+	return located(guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
 		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
 			return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
-		})
-	if resp != nil {
-		locate(resp.Diagnostics)
-	}
-	return resp, err
+		}))
 }
 
-// ConfigureProvider calls the framework's method under guard.
 func (s *Server) ConfigureProvider(ctx context.Context,
 	req *tfprotov6.ConfigureProviderRequest,
 ) (*tfprotov6.ConfigureProviderResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.ConfigureProvider, func(d *tfprotov6.Diagnostic) *tfprotov6.ConfigureProviderResponse {
-		return &tfprotov6.ConfigureProviderResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	return guard(ctx, s, req, s.ProviderServer.ConfigureProvider, failed)
 }
 
-// GetFunctions calls the framework's method under guard.
 func (s *Server) GetFunctions(ctx context.Context, req *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.GetFunctions, func(d *tfprotov6.Diagnostic) *tfprotov6.GetFunctionsResponse {
-		return &tfprotov6.GetFunctionsResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	return guard(ctx, s, req, s.ProviderServer.GetFunctions, failed)
 }
 
 // CallFunction calls the framework's method under guard. The error of a function is a text for people, too.
@@ -206,4 +161,42 @@ func (s *Server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 		resp.Error.Text = s.clean(resp.Error.Text)
 	}
 	return resp, err
+}
+
+// located returns an answer whose errors name nested attributes.
+func located[Resp any](resp Resp, err error) (Resp, error) {
+	locate(diagnosticsOf(resp))
+	return resp, err
+}
+
+// locate adds the name of a nested attribute to the error about its value, because Terraform shows only the line of the resource
+// or of the outermost attribute.
+func locate(diagnostics []*tfprotov6.Diagnostic) {
+	for _, d := range diagnostics {
+		name := attributeName(d.Attribute)
+		if d.Attribute == nil || len(d.Attribute.Steps()) < 2 || strings.Contains(d.Detail, name) {
+			continue
+		}
+		d.Detail = name + ": " + d.Detail
+	}
+}
+
+// attributeName returns a path in HCL syntax, such as config_drive.hostname or ports["52:54:00:aa:bb:01"]. An element of a set has
+// no name.
+func attributeName(at *tftypes.AttributePath) string {
+	var name strings.Builder
+	for i, step := range at.Steps() {
+		switch step := step.(type) {
+		case tftypes.AttributeName:
+			if i > 0 {
+				name.WriteString(".")
+			}
+			name.WriteString(string(step))
+		case tftypes.ElementKeyString:
+			fmt.Fprintf(&name, "[%q]", string(step))
+		case tftypes.ElementKeyInt:
+			fmt.Fprintf(&name, "[%d]", int64(step))
+		}
+	}
+	return name.String()
 }

@@ -57,7 +57,6 @@ func on(does, what string) (string, attribute.KeyValue) {
 	return does + " " + what, tracing.Resource.String(what)
 }
 
-// change says what an apply does with a resource.
 func change(req *tfprotov6.ApplyResourceChangeRequest) string {
 	switch {
 	case isNull(req.PriorState):

@@ -154,7 +154,6 @@ func (s *Server) known() *configured {
 	return s.metal.configured.Load()
 }
 
-// fingerprintOf returns the fingerprint of a resource's configuration; "" if there is none.
 func fingerprintOf(typeName string, config *tfprotov6.DynamicValue) string {
 	of, known := knownSchemas().fingerprints[typeName]
 	if !known || config == nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// text is a rule for strings.
 type text struct {
 	summary string // of the error
 	must    string // what a string must be

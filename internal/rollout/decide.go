@@ -30,7 +30,6 @@ type Decision struct {
 	Again  time.Time          // when to decide again although nothing has happened; zero: never
 }
 
-// soonest remembers the earliest time to decide again.
 func (d *Decision) soonest(at time.Time) {
 	if d.Again.IsZero() || at.Before(d.Again) {
 		d.Again = at
@@ -104,7 +103,6 @@ func (p *progress) earliest(m Member) time.Time {
 	return m.Queued.Add(wait)
 }
 
-// start counts a member that starts.
 func (p *progress) start(m Member) {
 	p.started = append(p.started, m)
 	if m.Change != FirstDeployment {

@@ -63,7 +63,6 @@ func NewGroup(rules Rules) *Group {
 	}
 }
 
-// trial returns that of a change.
 func (g *Group) trial(c Change) *trial { return g.trials[c == Service] }
 
 // undeployed is the key in working of a member that is undeployed for a new deployment: its node may get another turn meanwhile.
@@ -160,7 +159,6 @@ func (w *work) fits(node string, than *work) bool {
 	return cmp.Or(w.gone.Compare(than.gone), cmp.Compare(w.ID, than.ID)) < 0
 }
 
-// counts reports whether the failure of a change counts.
 func (g *Group) counts(c Change) bool {
 	return g.rules.MaxFailures > 0 && (c != FirstDeployment || g.rules.First)
 }
@@ -199,7 +197,6 @@ func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 // Away returns how many members count as away now, for this run and the others.
 func (g *Group) Away(now time.Time, others []Absence) int { return len(g.away(now, others)) }
 
-// queue returns the waiting members in order.
 func (g *Group) queue() []Member {
 	return slices.SortedFunc(maps.Values(g.waiting), Member.before)
 }

@@ -139,5 +139,4 @@ type Absence struct {
 	Until    time.Time // it is ready, and its pause ends then; zero: it has none
 }
 
-// isAway reports whether the member counts as unavailable.
 func (a Absence) isAway(now time.Time) bool { return a.Working || a.Failed || now.Before(a.Until) }

@@ -186,7 +186,6 @@ type Locked struct {
 	Where string        // the record; "" if this run holds it
 }
 
-// err returns the error for a lock that was not free in time.
 func (e *Locked) err() error {
 	return &fault.Error{
 		Kind: KindLocked, About: e, Advice: e.advice(),
@@ -216,7 +215,6 @@ func holderName(run, where string) string {
 // errUnseen says that another project has a record of the name of a lock.
 var errUnseen = errors.New("the record exists already, and this user cannot see it")
 
-// notFree returns why a wait for a lock has ended.
 func notFree(ctx context.Context, locked *Locked) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -168,7 +168,6 @@ func (l Limit) slots(census Census) (taking, stuck []Busy) {
 	return taking, stuck
 }
 
-// exempt returns how many machines with an operation in progress are exempt.
 func (l Limit) exempt(machines []Machine) (n int) {
 	for _, m := range machines {
 		if m.Busy && l.Exempts(m) {

@@ -135,7 +135,6 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 	return err
 }
 
-// traceWait begins the span of a wait for a slot.
 func (l *Limiter) traceWait(ctx context.Context, m Machine) trace.Span {
 	_, span := tracing.Start(tracing.AboutNode(ctx, m.Name, m.ID), "wait for a slot")
 	if span.IsRecording() {

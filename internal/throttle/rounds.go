@@ -305,7 +305,6 @@ func (l *Limiter) lock(
 	return held, found, err == nil, unlock, err
 }
 
-// roomFor reports whether a decision leaves a slot for a waiting machine.
 func (l *Limiter) roomFor(d Decision) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -315,7 +314,6 @@ func (l *Limiter) roomFor(d Decision) bool {
 	})
 }
 
-// decide asks the scheduler which of the waiting machines may start.
 func (l *Limiter) decide(machines []Machine, others []Word) (d Decision, waiting []Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

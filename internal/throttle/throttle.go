@@ -7,6 +7,7 @@ package throttle
 import (
 	"context"
 	"path"
+	"slices"
 	"time"
 )
 
@@ -62,12 +63,10 @@ func (l Limit) ScopeOf(m Machine) string {
 
 // Exempts reports whether a machine needs no slot and takes none because of its boot interface.
 func (l Limit) Exempts(m Machine) bool {
-	for _, pattern := range l.Exempt {
-		if ok, err := path.Match(pattern, m.BootInterface); ok && err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Exempt, func(pattern string) bool {
+		ok, err := path.Match(pattern, m.BootInterface)
+		return ok && err == nil
+	})
 }
 
 // Machine is what the limiter needs to know about a machine.

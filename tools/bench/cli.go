@@ -72,7 +72,7 @@ func (w *workspace) run(ctx context.Context, provider string, args ...string) (c
 	return took, err
 }
 
-// output is run that also returns what the CLI printed.
+// output is run that also returns what the CLI printed, and after a failure the time, too.
 func (w *workspace) output(ctx context.Context, provider string, args ...string) (cost, string, error) {
 	rc := filepath.Join(w.dir, "cli.rc")
 	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n "+
@@ -90,7 +90,7 @@ func (w *workspace) output(ctx context.Context, provider string, args ...string)
 	cmd.WaitDelay = patience
 	start := time.Now()
 	if err := cmd.Run(); err != nil {
-		return cost{}, "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(w.cli), args[0], err, tail(output.String()))
+		return cost{wall: time.Since(start)}, output.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(w.cli), args[0], err, tail(output.String()))
 	}
 	return cost{time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, output.String(), nil
 }

@@ -1,5 +1,5 @@
 // Command bench measures what the provider costs, and prints tables in Markdown: requests a machine, times, plans of many
-// hosts and memory. It runs a real CLI and the provider's binary, in the directory of this module (make bench).
+// hosts, memory, and lost records. It runs a real CLI and the provider's binary, in the directory of this module (make bench).
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +33,10 @@ const (
 	times    = "time"
 	plans    = "plan"
 	memory   = "memory"
+	lost     = "lost"
 )
+
+var measurements = []string{requests, times, plans, memory, lost}
 
 // mostHosts is the largest number of hosts: two bytes of their MAC addresses count them.
 const mostHosts = 1 << 16
@@ -43,6 +47,7 @@ type bench struct {
 	poll             time.Duration
 	planHosts        int
 	memoryHosts      int
+	lostMachines     int
 
 	root, dir, cli string
 	provider       string // directory of the provider's binary
@@ -60,7 +65,7 @@ func (b *bench) say(format string, args ...any) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	b := &bench{log: stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("only", "", "measure one thing: "+strings.Join([]string{requests, times, plans, memory}, ", ")+"; default: all")
+	only := flags.String("only", "", "measure one thing: "+strings.Join(measurements, ", ")+"; default: all")
 	provider := flags.String("provider", "", "directory with the terraform-provider-metal to measure, such as an older one; "+
 		"default: it is built")
 	limit := flags.Duration("timeout", time.Hour, "how long all of it may take")
@@ -69,13 +74,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	flags.IntVar(&b.planHosts, "plan-hosts", 1000, "hosts whose plan is measured")
 	flags.IntVar(&b.repeat, "repeat", 3, "how often each plan is run")
 	flags.IntVar(&b.memoryHosts, "memory-hosts", 5000, "hosts at which memory is measured")
+	flags.IntVar(&b.lostMachines, "lost-machines", 500, "machines whose records are lost and restored")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *only != "" && *only != requests && *only != times && *only != plans && *only != memory {
+	if *only != "" && !slices.Contains(measurements, *only) {
 		return fmt.Errorf("-only=%s: there is no such measurement", *only)
 	}
-	for _, n := range []int{b.machines, b.repeat, b.planHosts, b.memoryHosts} {
+	for _, n := range []int{b.machines, b.repeat, b.planHosts, b.memoryHosts, b.lostMachines} {
 		if n < 1 || n > mostHosts {
 			return fmt.Errorf("a count of %d is not between 1 and %d", n, mostHosts)
 		}
@@ -132,7 +138,12 @@ func (b *bench) measure(ctx context.Context, only string, print printer) error {
 		}
 	}
 	if wanted(memory) {
-		return b.measureMemory(ctx, print)
+		if err := b.measureMemory(ctx, print); err != nil {
+			return err
+		}
+	}
+	if wanted(lost) {
+		return b.measureLost(ctx, print)
 	}
 	return nil
 }

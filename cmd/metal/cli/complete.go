@@ -17,13 +17,14 @@ const completionTimeout = 3 * time.Second
 
 // CompleteNodes completes the names of nodes that the command line does not have yet.
 func (s *Settings) CompleteNodes() cobra.CompletionFunc {
-	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
-		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
-		for i := range nodes {
-			words = append(words, nodes[i].Name)
-		}
-		return words, err
-	})
+	return complete(s, nodesWith("name"), func(n *ironic.Node) string { return n.Name })
+}
+
+// nodesWith lists the nodes with a field.
+func nodesWith(field string) func(context.Context, *ironic.Client) ([]ironic.Node, error) {
+	return func(ctx context.Context, client *ironic.Client) ([]ironic.Node, error) {
+		return client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", field})
+	}
 }
 
 // completeOneNode is CompleteNodes for a command that takes one node.
@@ -37,46 +38,30 @@ func (s *Settings) completeOneNode() cobra.CompletionFunc {
 	}
 }
 
-// completeClasses completes the resource classes of the nodes.
 func (s *Settings) completeClasses() cobra.CompletionFunc {
-	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
-		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "resource_class"})
-		for i := range nodes {
-			words = append(words, nodes[i].ResourceClass)
-		}
-		return words, err
-	})
+	return complete(s, nodesWith("resource_class"), func(n *ironic.Node) string { return n.ResourceClass })
 }
 
-// completeAllocations completes the names of allocations.
 func (s *Settings) completeAllocations() cobra.CompletionFunc {
-	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
-		allocations, err := client.ListAllocations(ctx, nil)
-		for _, a := range allocations {
-			words = append(words, a.Name)
-		}
-		return words, err
-	})
+	return complete(s, func(ctx context.Context, client *ironic.Client) ([]ironic.Allocation, error) {
+		return client.ListAllocations(ctx, nil)
+	}, func(a *ironic.Allocation) string { return a.Name })
 }
 
-// completeRunbooks completes the names of runbooks.
 func (s *Settings) completeRunbooks() cobra.CompletionFunc {
-	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
-		runbooks, err := ironic.ListIn[ironic.Procedure](ctx, client, ironic.Runbooks)
-		for _, r := range runbooks {
-			words = append(words, r.Name)
-		}
-		return words, err
-	})
+	return complete(s, func(ctx context.Context, client *ironic.Client) ([]ironic.Procedure, error) {
+		return ironic.ListIn[ironic.Procedure](ctx, client, ironic.Runbooks)
+	}, func(r *ironic.Procedure) string { return r.Name })
 }
 
-// completeStates completes provision states.
 func completeStates(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return matching(states.All(), args, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete returns a completion from words that Ironic knows. It says nothing if Ironic does not answer.
-func (s *Settings) complete(list func(context.Context, *ironic.Client) ([]string, error)) cobra.CompletionFunc {
+// complete returns a completion from the words of what Ironic lists. It says nothing if Ironic does not answer.
+func complete[T any](
+	s *Settings, list func(context.Context, *ironic.Client) ([]T, error), word func(*T) string,
+) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if s.CompleteIronic(cmd.Flags()) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -86,9 +71,13 @@ func (s *Settings) complete(list func(context.Context, *ironic.Client) ([]string
 		s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, false)
 		s.Ironic.UserAgent = "metal/" + s.Version
 		s.Ironic.APITimeout = 0
-		words, err := list(ctx, ironic.New(s.Ironic.Config, ironic.Polls{}))
+		all, err := list(ctx, ironic.New(s.Ironic.Config, ironic.Polls{}))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		words := make([]string, len(all))
+		for i := range all {
+			words[i] = word(&all[i])
 		}
 		return matching(words, args, begun), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -45,7 +45,6 @@ func Section(flags *pflag.FlagSet, title string, declare func()) {
 	})
 }
 
-// annotate sets an annotation of a flag.
 func annotate(f *pflag.Flag, key string, values ...string) {
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 )
@@ -13,6 +14,14 @@ var ErrStopped = &Failure{Code: ExitUnconfirmed, Err: errors.New("stopped before
 
 // Input returns the standard input of a command. A read ends when the command is stopped.
 func Input(cmd *cobra.Command) io.Reader { return &stoppable{cmd.Context(), cmd.InOrStdin()} }
+
+// ReadFile reads a file; -: standard input.
+func ReadFile(cmd *cobra.Command, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(Input(cmd))
+	}
+	return os.ReadFile(name)
+}
 
 // stoppable is a reader whose reads end with ctx.
 type stoppable struct {

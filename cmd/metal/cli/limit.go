@@ -23,7 +23,6 @@ func PlannedLimitFlags(flags *pflag.FlagSet, limit *throttle.Limit) {
 	declareLimit(flags, limit, throttle.Limit{})
 }
 
-// declareLimit declares the flags of a provisioning limit with their defaults.
 func declareLimit(flags *pflag.FlagSet, limit *throttle.Limit, standard throttle.Limit) {
 	flags.IntVar(&limit.Max, "max-concurrent", standard.Max,
 		"provisioning limit: the `number` of machines of the site that may have an operation in progress at once, including those of "+

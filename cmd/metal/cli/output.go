@@ -4,8 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // CheckOutput returns the error in the value of --output.
@@ -34,4 +39,23 @@ func (s *Settings) TellSilence(cmd *cobra.Command) {
 	if !cmd.Flags().Changed("log-level") {
 		s.Ironic.Silent = func(text string) { Line(cmd.ErrOrStderr(), "%s", text) }
 	}
+}
+
+// Line writes one line: a name or a reason of others cannot begin another one.
+func Line(to io.Writer, format string, args ...any) {
+	fmt.Fprintln(to, rest.OneLine(fmt.Sprintf(format, args...)))
+}
+
+// TerminalSize returns the size of the terminal that a writer writes to; zeros if it is none. Consoles of Windows count as none,
+// because they understand control sequences only in a mode of their own.
+func TerminalSize(to io.Writer) (width, height int) {
+	file, ok := to.(*os.File)
+	if !ok || runtime.GOOS == "windows" || !term.IsTerminal(int(file.Fd())) {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
 }

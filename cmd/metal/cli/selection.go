@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,18 +121,9 @@ func (f *SelectionFlags) empty(cmd *cobra.Command) (wrong []error) {
 
 // ReadNames reads the names in a file.
 func ReadNames(cmd *cobra.Command, name string) (names []string, err error) {
-	from := Input(cmd)
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("--file: %w", err)
-		}
-		defer file.Close()
-		from = file
-	}
-	all, err := io.ReadAll(from)
+	all, err := ReadFile(cmd, name)
 	if err != nil {
-		return nil, fmt.Errorf("--file %s: %w", name, err)
+		return nil, fmt.Errorf("--file: %w", err)
 	}
 	for line := range strings.Lines(string(all)) {
 		text, _, _ := strings.Cut(line, "#")

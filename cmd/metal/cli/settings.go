@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -58,7 +59,6 @@ func (s *Settings) ironicFlags() *pflag.FlagSet {
 	return flags
 }
 
-// oneviewFlags declares the flags of the OneView client.
 func (s *Settings) oneviewFlags() *pflag.FlagSet {
 	flags, o := newFlags(), &s.OneView
 	flags.StringVar(&o.Endpoint, "oneview-endpoint", "", "`URL` of the appliance, such as https://oneview.example.com")
@@ -68,16 +68,12 @@ func (s *Settings) oneviewFlags() *pflag.FlagSet {
 	flags.StringVar(&o.CACertFile, "oneview-cacert-file", "", "PEM `file` of the authority that signed the appliance's certificate")
 	flags.BoolVar(&o.Insecure, "oneview-insecure", false, "do not verify the appliance's certificate")
 
-	FromEnvironment(flags, "oneview-endpoint", "ONEVIEW_ENDPOINT")
-	FromEnvironment(flags, "oneview-username", "ONEVIEW_USERNAME")
-	FromEnvironment(flags, "oneview-domain", "ONEVIEW_DOMAIN")
-	FromEnvironment(flags, "oneview-api-version", "ONEVIEW_API_VERSION")
-	FromEnvironment(flags, "oneview-cacert-file", "ONEVIEW_CACERT_FILE")
-	FromEnvironment(flags, "oneview-insecure", "ONEVIEW_INSECURE")
+	flags.VisitAll(func(f *pflag.Flag) {
+		FromEnvironment(flags, f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")))
+	})
 	return flags
 }
 
-// logFlags declares the flags of the log.
 func (s *Settings) logFlags() *pflag.FlagSet {
 	flags := newFlags()
 	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log on standard error: text or json")
@@ -111,7 +107,6 @@ func (s *Settings) CompleteIronic(flags *pflag.FlagSet) error {
 	return errors.Join(err, s.checkIronic(), s.checkValues())
 }
 
-// checkIronic returns the errors in the settings of the Ironic client.
 func (s *Settings) checkIronic() error {
 	var wrong []error
 	i := &s.Ironic

@@ -30,7 +30,6 @@ The output has names of users, hosts, machines and projects, and no passwords or
   metal doctor --image-url https://images.example.com/a.raw   the server of an image that no machine runs yet
   metal doctor --output json > doctor.json                    for a bug report`
 
-// doctorFlags are the flags of metal doctor.
 type doctorFlags struct {
 	output      string
 	image       string
@@ -39,7 +38,6 @@ type doctorFlags struct {
 	removeStale bool
 }
 
-// newDoctor returns the command metal doctor.
 func newDoctor(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor", Short: "Find out what is wrong at a site", Long: aboutDoctor, Args: cli.OnlyFlags}
 	var own doctorFlags
@@ -55,7 +53,6 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// check returns the errors in the flags.
 func (f *doctorFlags) check() error {
 	var wrong error
 	if u, err := url.Parse(f.image); f.image != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
@@ -64,7 +61,6 @@ func (f *doctorFlags) check() error {
 	return errors.Join(cli.CheckOutput(f.output), wrong, cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
-// run makes the checks and writes the report.
 func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 	if err := errors.Join(cli.ReadEnvironment(cmd.Flags(), s.Getenv), f.check()); err != nil {
 		return err
@@ -95,7 +91,6 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 	return nil
 }
 
-// write writes the report.
 func (f *doctorFlags) write(cmd *cobra.Command, report *doctor.Report) error {
 	if f.output == "table" {
 		return report.Write(cmd.OutOrStdout())

@@ -3,8 +3,6 @@ package observe
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +36,6 @@ with exit code 1.
   metal forecast plan.json --deploy 12m --compare max-concurrent=40 --compare max-concurrent=40,parallelism=50
   metal forecast plan.json --deploy 12m --what-if image-fails`
 
-// forecastFlags are the flags of metal forecast.
 type forecastFlags struct {
 	parallelism, canary int
 	limit               throttle.Limit // only what the flags give
@@ -62,7 +59,6 @@ var timed = []struct {
 	{forecast.Verify, "how long it takes to verify the BMC of a new host; default: 10s"},
 }
 
-// newForecast returns the command metal forecast.
 func newForecast(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forecast PLAN.json", Short: "Say how long the apply of a saved plan takes",
@@ -93,7 +89,6 @@ func onePlan(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// run makes a forecast, and writes it.
 func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) error {
 	times, err := f.readTimes()
 	what, whatErr := f.readWhatIf()
@@ -156,19 +151,13 @@ func (f *forecastFlags) input(
 
 // readPlan reads a plan from a file or standard input.
 func readPlan(cmd *cobra.Command, file string) (*planned.Work, error) {
-	text, err := []byte(nil), error(nil)
-	if file == "-" {
-		text, err = io.ReadAll(cli.Input(cmd))
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	text, err := cli.ReadFile(cmd, file)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan: %w", err)
 	}
 	return planned.Read(text)
 }
 
-// readTimes reads the flags of the operations.
 func (f *forecastFlags) readTimes() (forecast.Times, error) {
 	times := make(forecast.Times, len(timed))
 	times[forecast.Verify], times[forecast.PowerOn] = forecast.ByClass{"": 10 * time.Second}, forecast.ByClass{"": 10 * time.Second}
@@ -279,7 +268,6 @@ type comparison struct {
 	change func(*forecast.Settings)
 }
 
-// readCompare reads what to compare.
 func (f *forecastFlags) readCompare() (all []comparison, wrong error) {
 	for _, text := range f.compare {
 		var changes []func(*forecast.Settings)
@@ -308,7 +296,6 @@ func (f *forecastFlags) readCompare() (all []comparison, wrong error) {
 	return all, wrong
 }
 
-// alternatives makes the forecasts to compare.
 func alternatives(in forecast.Input, compare []comparison) (all []forecast.Alternative, err error) {
 	for _, c := range compare {
 		other := in

@@ -15,14 +15,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// metricsFlags are the flags of the metrics of metal watch.
 type metricsFlags struct {
 	listen     string
 	anyAddress bool
 	limit      throttle.Limit
 }
 
-// declare declares the flags.
 func (f *metricsFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address`, such as 127.0.0.1:9464; with port "+
@@ -32,7 +30,6 @@ func (f *metricsFlags) declare(cmd *cobra.Command) {
 	cli.Section(flags, "Flags of the provisioning limit whose slots the metrics count", func() { cli.LimitFlags(flags, &f.limit) })
 }
 
-// check returns the errors in the flags.
 func (f *metricsFlags) check() error {
 	limit := cli.CheckLimit(f.limit)
 	if f.listen == "" {

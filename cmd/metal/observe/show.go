@@ -27,7 +27,6 @@ runs of Terraform have noted on it, and what to do next. It changes nothing, and
   metal show rack1-07
   metal show rack1-07 --output json`
 
-// newShow returns the command metal show.
 func newShow(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "show NODE", Short: "Show one machine, and what to do next about it", Long: aboutShow, Args: cli.OneNode}
 	output := outputFlag(cmd)
@@ -51,7 +50,6 @@ func newShow(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// outputFlag declares the flag --output.
 func outputFlag(cmd *cobra.Command) *string {
 	cmd.Flags().SortFlags = false
 	return cmd.Flags().String("output", "table", "`format` on standard output: table, or json")
@@ -121,7 +119,6 @@ func historyOf(ctx context.Context, client *ironic.Client, id string) (events []
 	return events, true, err
 }
 
-// newReport returns a command that reports on the machines that its arguments and flags select.
 func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.Client, nodes []ironic.Node,
 	output string) error,
 ) *cobra.Command {
@@ -168,7 +165,6 @@ func (p *page) line(name, value string) {
 	fmt.Fprintf(p.to, "  %s\n", strings.TrimRight(name+rest.OneLine(value), " "))
 }
 
-// writePage writes the description of a machine.
 func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p := &page{to: to}
 	p.section(rest.OneLine(cmp.Or(d.Name, d.ID)))
@@ -226,7 +222,6 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p.line("", strings.Join(d.Hidden, ", "))
 }
 
-// writeHolder writes who holds a machine.
 func writeHolder(p *page, h *show.Holder) {
 	p.section("Who holds it")
 	if h.Instance == "" {

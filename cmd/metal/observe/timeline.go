@@ -32,14 +32,12 @@ in UTC, as those of metal show, metal history and the messages of the provider.
   metal timeline rack1-07 --record apply.jsonl             and what a watch has seen
   metal timeline web-0 --record monday.jsonl --record tuesday.jsonl --html web-0.html`
 
-// timelineFlags are the flags of metal timeline.
 type timelineFlags struct {
 	records []string
 	html    string
 	output  string
 }
 
-// newTimeline returns the command metal timeline.
 func newTimeline(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "timeline NODE|ALLOCATION", Short: "Tell the life of a machine", Long: aboutTimeline, Args: oneMachine}
 	var own timelineFlags
@@ -60,7 +58,6 @@ func oneMachine(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run tells the life.
 func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) error {
 	if err := errors.Join(cli.CheckOutput(f.output), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
@@ -110,4 +107,26 @@ func (f *timelineFlags) read() (records [][]watch.Entry, notes []string, err err
 		records = append(records, entries)
 	}
 	return records, notes, nil
+}
+
+const aboutHistory = `metal history tells what Ironic has written to the history of machines, and what the provider and metal have noted on them, the
+oldest first. Ironic keeps a limited number of events for each machine. Ironic 21.4 records failures only; newer ones also
+record the steps of cleanings and deployments. For one machine, metal timeline tells more.
+
+  metal history rack1-07
+  metal history --resource-class gpu --provision-state 'deploy failed' --output json`
+
+func newHistory(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "history [NODE...]", Short: "Show the history of machines, and notes on them", Long: aboutHistory}
+	return newReport(s, cmd, func(client *ironic.Client, nodes []ironic.Node, output string) error {
+		facts, err := timeline.ReadHistory(cmd.Context(), client, nodes)
+		if err != nil {
+			return s.Unread("the history", err)
+		}
+		life := timeline.History(facts)
+		if output == "json" {
+			return life.JSON(cmd.OutOrStdout())
+		}
+		return life.Text(cmd.OutOrStdout())
+	})
 }

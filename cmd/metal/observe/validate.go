@@ -26,7 +26,6 @@ which Ironic may ask the image server for. The others are for features that a ma
   metal validate rack1-07
   metal validate --resource-class gpu --output json`
 
-// validated is the validation of a machine.
 type validated struct {
 	NodeID     string             `json:"node_id"`
 	NodeName   string             `json:"node_name"`
@@ -40,7 +39,6 @@ type verdict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// newValidate returns the command metal validate.
 func newValidate(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "validate [NODE...]", Short: "Let Ironic validate the interfaces of machines", Long: aboutValidate}
 	return newReport(s, cmd, func(client *ironic.Client, nodes []ironic.Node, output string) (err error) {
@@ -82,7 +80,6 @@ func judge(node *ironic.Node, results map[string]ironic.Validity) validated {
 	return v
 }
 
-// failed reports whether an interface is not OK that the machine needs.
 func (v *validated) failed() bool {
 	for _, i := range v.Interfaces {
 		if i.Needed && !i.OK {
@@ -92,7 +89,6 @@ func (v *validated) failed() bool {
 	return false
 }
 
-// writeValidated writes the validations, a line each interface.
 func writeValidated(to io.Writer, all []validated) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tINTERFACE\tOK\tNEEDED\tREASON")
@@ -106,7 +102,6 @@ func writeValidated(to io.Writer, all []validated) error {
 	return table.Flush()
 }
 
-// yesNo says whether something is so.
 func yesNo(is bool) string {
 	if is {
 		return "yes"

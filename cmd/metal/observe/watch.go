@@ -59,7 +59,6 @@ and tries again.
 // goals are the values of --goal.
 var goals = []string{"enroll", "manageable", "available", "active", string(watch.GoalDeleted)}
 
-// watchFlags are the flags of metal watch.
 type watchFlags struct {
 	selection cli.SelectionFlags
 	goal      string
@@ -76,10 +75,8 @@ func Commands(s *cli.Settings) []*cobra.Command {
 	return []*cobra.Command{newDoctor(s), newForecast(s), newHistory(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s)}
 }
 
-// newWatch returns the command metal watch.
 func newWatch(s *cli.Settings) *cobra.Command { return new(watchFlags).command(s) }
 
-// command returns the command with the flags.
 func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "watch", Short: "Show the progress of the machines in Ironic", Long: aboutWatch, Args: cli.OnlyFlags}
 	flags := cmd.Flags()
@@ -97,7 +94,6 @@ func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// check reads the flags, and returns the errors in them.
 func (f *watchFlags) check() error {
 	var wrong []error
 	if f.goal != "" && !slices.Contains(goals, f.goal) {
@@ -133,7 +129,6 @@ func noting(list lister, read *atomic.Bool) lister {
 	}
 }
 
-// run shows the machines until the command ends.
 func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) error {
 	selected, err := f.selection.Selection(cmd, args)
 	if err := errors.Join(err, s.CompleteIronic(cmd.Flags()), f.check()); err != nil {

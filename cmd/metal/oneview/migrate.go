@@ -38,7 +38,6 @@ The command writes a line to standard output for every change. --dry-run writes 
   metal oneview migrate rack1-01 rack1-02   two nodes, by name or UUID
   metal oneview migrate --all               every node that is not migrated yet`
 
-// newMigrate returns the command metal oneview migrate.
 func newMigrate(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "migrate [NODE...]", Short: "Move nodes from pre-allocation to dynamic allocation", Long: aboutMigrate}
 	var o sharing.MigrateOptions
@@ -69,7 +68,6 @@ func newMigrate(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// migrate migrates nodes and writes a summary.
 func (p *pool) migrate(ctx context.Context, o sharing.MigrateOptions) error {
 	start := time.Now()
 	o.Report, o.Progress = p.report, p.progress

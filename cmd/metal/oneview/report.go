@@ -22,7 +22,6 @@ type reporter struct {
 	told           time.Time    // time of the last report of progress
 }
 
-// report reports a finding of one node.
 func (r *reporter) report(f sharing.Finding) {
 	if r.service != nil {
 		logFinding(r.service, f)
@@ -38,7 +37,6 @@ func (r *reporter) report(f sharing.Finding) {
 	}
 }
 
-// logFinding logs a finding of one node.
 func logFinding(log *slog.Logger, f sharing.Finding) {
 	node := []any{"node", f.NodeID}
 	if f.NodeName != "" {

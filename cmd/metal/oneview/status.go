@@ -29,7 +29,6 @@ const aboutStatus = `metal oneview status shows who uses the server hardware of 
 
 With --output json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`
 
-// newStatus returns the command metal oneview status.
 func newStatus(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show who uses which server", Long: aboutStatus, Args: cli.OnlyFlags}
 	output := cmd.Flags().String("output", "table", "`format` on standard output: table or json")

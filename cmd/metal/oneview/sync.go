@@ -51,7 +51,6 @@ type syncFlags struct {
 	limit    throttle.Limit
 }
 
-// newSync returns the command metal oneview sync.
 func newSync(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "sync", Short: "Take nodes out of service whose servers OneView users have taken, and return them " +
 		"when freed", Long: aboutSync, Args: cli.OnlyFlags}
@@ -94,13 +93,11 @@ func (f *syncFlags) run(cmd *cobra.Command, s *cli.Settings, o sharing.SyncOptio
 	return p.syncOnce(ctx, o)
 }
 
-// check returns the errors in the flags.
 func (f *syncFlags) check(o sharing.SyncOptions) error {
 	return errors.Join(cli.Positive("interval", f.interval), cli.Positive("parallel", o.Parallel), cli.Positive("timeout", o.Limit),
 		cli.Positive("leftover-after", o.LeftoverAge), cli.CheckLimit(f.limit))
 }
 
-// syncOnce makes one pass and writes a summary.
 func (p *pool) syncOnce(ctx context.Context, o sharing.SyncOptions) error {
 	start := time.Now()
 	summary, err := p.Sync(ctx, o)
@@ -139,7 +136,6 @@ func (p *pool) serve(ctx context.Context, o sharing.SyncOptions) error {
 	}
 }
 
-// logPass makes one pass and logs its result.
 func (p *pool) logPass(ctx context.Context, o sharing.SyncOptions) {
 	start := time.Now()
 	p.told = start

@@ -26,7 +26,6 @@ restart the machine, and does not change its boot device.
 // imageURL is what Ironic accepts as the URL of an image.
 var imageURL = regexp.MustCompile(`^(https?|nfs|cifs)://.`)
 
-// newMedia returns the command metal virtual-media.
 func newMedia(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("virtual-media", "Change virtual media", aboutMedia)
 	device, image := "", ""

@@ -23,7 +23,6 @@ start only, or, with --persistent, from now on. Ironic sets the device itself wh
   metal boot-device show rack1-07
   metal boot-device set pxe rack1-07 --persistent`
 
-// newBootDevice returns the command metal boot-device.
 func newBootDevice(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("boot-device", "Show or set the boot device", aboutBootDevice)
 	device, persistent := "", false
@@ -53,7 +52,6 @@ type shownDevice struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// newShowBootDevice returns the command metal boot-device show.
 func newShowBootDevice(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "show [NODE...]", Short: "Show the boot device, as the BMC tells it", Args: cobra.ArbitraryArgs}
 	var selected cli.SelectionFlags

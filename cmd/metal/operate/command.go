@@ -79,7 +79,6 @@ func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json, a document at the end")
 }
 
-// check returns the errors in the flags.
 func (f *operationFlags) check() error {
 	return errors.Join(cli.CheckOutput(f.output), checkErase(f.yesErase), cli.Positive("parallel", f.parallel),
 		cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
@@ -162,7 +161,6 @@ func (f *operationFlags) show(cmd *cobra.Command, tasks []operate.Task) error {
 	return errors.Join(write(cmd.OutOrStdout(), f.output, results), failureOf(cmd.Context(), "machine", outcomesOf(results)))
 }
 
-// outcomesOf returns how the operation has ended on each machine.
 func outcomesOf(results []operate.Result) []operate.Outcome {
 	outcomes := make([]operate.Outcome, len(results))
 	for i := range results {
@@ -201,7 +199,6 @@ func failureOf(ctx context.Context, noun string, outcomes []operate.Outcome) err
 	return nil
 }
 
-// confirm asks what must be asked before an operation.
 func (f *operationFlags) confirm(cmd *cobra.Command, tasks []operate.Task) error {
 	var questions []question
 	for _, task := range tasks {

@@ -56,7 +56,6 @@ func (c confirmation) ask(cmd *cobra.Command, noun string, questions []question)
 	return unconfirmed(cmd, noun, nil, asked)
 }
 
-// joined returns the questions, a line each.
 func joined(questions []question) string {
 	lines := make([]string, len(questions))
 	for i, q := range questions {

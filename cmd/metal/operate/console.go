@@ -42,7 +42,6 @@ When a machine is undeployed, Ironic stops its console without saying so, until 
   metal console rack1-07                  asks before it changes anything
   metal console rack1-07 --enable --open  in a browser, without a question`
 
-// consoleFlags are the flags of metal console.
 type consoleFlags struct {
 	enable, disconnect, restart, open bool
 	timeout                           time.Duration
@@ -67,7 +66,6 @@ func Commands(s *cli.Settings) []*cobra.Command {
 	}
 }
 
-// newConsole returns the command metal console.
 func newConsole(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "console NODE", Short: "Tell how to reach the console of a machine", Long: aboutConsole, Args: cli.OneNode}
 	var own consoleFlags
@@ -83,7 +81,6 @@ func newConsole(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// run tells how to reach the console of a node.
 func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) error {
 	if err := errors.Join(cli.Positive("timeout", f.timeout), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +42,6 @@ type orderFlags struct {
 	noRamdisk      bool
 }
 
-// declare declares the flags.
 func (f *orderFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.steps, "steps", "", "`steps` in their order: names such as bios.factory_reset with commas between them; as JSON, "+
@@ -53,7 +50,6 @@ func (f *orderFlags) declare(cmd *cobra.Command) {
 	flags.BoolVar(&f.noRamdisk, "disable-ramdisk", false, "do not boot Ironic's ramdisk for the steps; a runbook has a setting of its own")
 }
 
-// order returns what Ironic runs.
 func (f *orderFlags) order(cmd *cobra.Command) (order ironic.Order, err error) {
 	order = ironic.Order{Runbook: f.runbook, NoRamdisk: f.noRamdisk}
 	switch {
@@ -70,10 +66,9 @@ func (f *orderFlags) order(cmd *cobra.Command) (order ironic.Order, err error) {
 	return order, nil
 }
 
-// readSteps reads steps: names, JSON, or a file with JSON.
 func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err error) {
 	if name, ok := strings.CutPrefix(text, "@"); ok {
-		content, err := readFile(cmd, name)
+		content, err := cli.ReadFile(cmd, name)
 		if err != nil {
 			return nil, err
 		}
@@ -101,21 +96,12 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 	return steps, nil
 }
 
-// readFile reads a file; -: standard input.
-func readFile(cmd *cobra.Command, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(cli.Input(cmd))
-	}
-	return os.ReadFile(name)
-}
-
 const aboutClean = `metal clean runs steps of yours on free, manageable machines (a manual cleaning), and waits for their end. A machine restarts,
 unless Ironic's ramdisk is disabled, and stays manageable. Steps that erase disks or replace volumes are refused without --erase.
 
   metal clean rack1-07 --steps bios.factory_reset,deploy.burnin_cpu
   metal clean rack1-07 --runbook erase-nvme --erase --yes-erase rack1-07`
 
-// newClean returns the command metal clean.
 func newClean(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "clean [NODE...]", Short: "Run steps on free, manageable machines", Long: aboutClean}
 	var f orderFlags
@@ -134,7 +120,6 @@ unless Ironic's ramdisk is disabled. Steps that erase disks are refused.
 
   metal service web-3 --steps firmware.update --yes-erase web-3`
 
-// newService returns the command metal service.
 func newService(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "service [NODE...]", Short: "Run steps on deployed machines, which keep their data", Long: aboutService}
 	var f orderFlags

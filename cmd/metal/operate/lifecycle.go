@@ -3,8 +3,6 @@ package operate
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +24,6 @@ the configuration, or use terraform destroy.
   metal undeploy rack1-07                                    asks for the name
   metal undeploy rack1-07 --release --yes-erase rack1-07     also gives the reservation up`
 
-// newUndeploy returns the command metal undeploy.
 func newUndeploy(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undeploy [NODE...]", Short: "End what is deployed on machines, which erases their disks",
@@ -50,7 +47,6 @@ The user of the rescue system is rescue. Its password comes from a file, or is a
   ssh rescue@<address>                                               its address in the network of the rescue system
   metal unrescue rack1-07                                            starts what is deployed`
 
-// newRescue returns the command metal rescue.
 func newRescue(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "rescue [NODE...]", Short: "Boot the rescue system on deployed machines", Long: aboutRescue}
 	file := ""
@@ -67,9 +63,7 @@ func newRescue(s *cli.Settings) *cobra.Command {
 	return cmd
 }
 
-// readPassword reads the password of the rescue system.
 func readPassword(cmd *cobra.Command, file string) (password string, err error) {
-	from := cli.Input(cmd)
 	switch names, _ := cmd.Flags().GetString("file"); {
 	case file == "":
 		password, err = cli.NewAsker(cmd).Secret("Password of the user rescue:")
@@ -79,15 +73,11 @@ func readPassword(cmd *cobra.Command, file string) (password string, err error) 
 		return password, err
 	case file == "-" && names == "-":
 		return "", errors.New("--file and --password-file cannot both be standard input")
-	case file != "-":
-		opened, err := os.Open(file)
-		if err != nil {
-			return "", fmt.Errorf("--password-file: %w", err)
-		}
-		defer opened.Close()
-		from = opened
 	}
-	text, err := io.ReadAll(from)
+	text, err := cli.ReadFile(cmd, file)
+	if err != nil && file != "-" {
+		return "", fmt.Errorf("--password-file: %w", err)
+	}
 	password, _, _ = strings.Cut(string(text), "\n")
 	if password = strings.TrimSuffix(password, "\r"); err == nil && strings.TrimSpace(password) == "" {
 		err = fmt.Errorf("--password-file %s: its first line is empty", file)

@@ -80,7 +80,6 @@ type progress struct {
 	drawn                bool
 }
 
-// newProgress returns the progress of a command on a number of machines.
 func newProgress(cmd *cobra.Command, command string, total int) *progress {
 	p := &progress{out: cmd.ErrOrStderr(), command: command, total: total}
 	to := p.out
@@ -93,7 +92,6 @@ func newProgress(cmd *cobra.Command, command string, total int) *progress {
 	return p
 }
 
-// tell tells what a machine does.
 func (p *progress) tell(_ *ironic.Node, status string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +140,6 @@ func (p *progress) wipe() {
 	}
 }
 
-// clear ends the progress.
 func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,6 @@ const aboutPower = `metal power switches machines on or off, or restarts them, a
   metal power off rack1-07 --soft              asks its operating system to shut down
   metal power reboot --name-regex '^rack1-' --provision-state active --yes-erase rack1-07,rack1-08`
 
-// newPower returns the command metal power.
 func newPower(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("power", "Switch machines on or off, or restart them", aboutPower)
 	for _, c := range []struct {

@@ -14,7 +14,6 @@ metal_host that sets maintenance changes it back at its next apply.
 
   metal maintenance on rack1-07 --reason "fan 3 is broken, ticket 4711"`
 
-// newMaintenance returns the command metal maintenance.
 func newMaintenance(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("maintenance", "Put machines into maintenance, or end that", aboutMaintenance)
 	reason := ""
@@ -36,7 +35,6 @@ becomes manageable first, because Ironic retires none that is available. If the 
 
   metal retire rack1-07 --reason "end of warranty"`
 
-// newRetire returns the command metal retire.
 func newRetire(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "retire [NODE...]", Short: "Retire machines", Long: aboutRetire}
 	reason := ""
@@ -59,7 +57,6 @@ If a configuration has a metal_host of the machine, remove it from there, too: i
   metal maintenance on rack1-07 --reason dead
   metal delete rack1-07 --dead`
 
-// newDelete returns the command metal delete.
 func newDelete(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "delete [NODE...]", Short: "Delete nodes, which sends nothing to their machines", Long: aboutDelete}
 	dead := false

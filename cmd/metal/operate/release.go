@@ -31,7 +31,6 @@ If a configuration has the allocation, its next plan reserves a node again.
   metal release web-3 web-4
   metal release --node rack1-07`
 
-// releaseFlags are the flags of metal release.
 type releaseFlags struct {
 	nodes, yesErase []string
 	file, output    string
@@ -39,7 +38,6 @@ type releaseFlags struct {
 	limit           throttle.Limit // to end a quarantine, which cleans a machine
 }
 
-// newRelease returns the command metal release.
 func newRelease(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release [ALLOCATION...]", Short: "Give up allocations and reservations of machines", Long: aboutRelease,
@@ -71,7 +69,6 @@ type released struct {
 	err     error
 }
 
-// run gives up the reservations.
 func (f *releaseFlags) run(cmd *cobra.Command, s *cli.Settings, args []string) error {
 	all, err := f.named(cmd, args)
 	if err := errors.Join(err, cli.ReadEnvironment(cmd.Flags(), s.Getenv), checkErase(f.yesErase), cli.CheckLimit(f.limit)); err != nil {
@@ -105,7 +102,6 @@ func (f *releaseFlags) run(cmd *cobra.Command, s *cli.Settings, args []string) e
 	return errors.Join(writeReleased(cmd.OutOrStdout(), f.output, all), failureOf(ctx, "reservation", outcomes))
 }
 
-// named returns what the arguments and the flags name.
 func (f *releaseFlags) named(cmd *cobra.Command, args []string) (all []released, err error) {
 	err = cli.CheckOutput(f.output)
 	refs := slices.Clone(args)
@@ -147,7 +143,6 @@ func (r *released) find(ctx context.Context, from operate.Reader) (err error) {
 	return nil
 }
 
-// names says what the command line names.
 func (r *released) names() string {
 	if r.byNode {
 		return "node " + r.ref

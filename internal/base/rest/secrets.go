@@ -89,7 +89,6 @@ func (s *Secrets) Redact(text string) string {
 	return redactURLs(s.current().Replace(text))
 }
 
-// current returns a replacer of all secrets.
 func (s *Secrets) current() *strings.Replacer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,4 +129,13 @@ func redactURLs(text string) string {
 		}
 		return at + "?" + Stars
 	})
+}
+
+// PlainURL returns an address without credentials, query and fragment, which may have secrets, for people.
+func PlainURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return (&url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path}).String()
 }

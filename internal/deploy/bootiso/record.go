@@ -1,6 +1,7 @@
 package bootiso
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -20,10 +21,7 @@ type Artifacts struct {
 
 // Identity returns a text that differs for different images.
 func (a Artifacts) Identity() string {
-	if a.Version != "" {
-		return a.Version
-	}
-	return location(a.URL)
+	return cmp.Or(a.Version, location(a.URL))
 }
 
 // WithoutURL returns artifacts with the same identities and without the URL, which may hold secrets.

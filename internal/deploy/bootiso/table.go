@@ -83,7 +83,6 @@ func rules() []rule {
 	}
 }
 
-// rule returns the first rule that fits the facts.
 func (f Facts) rule() rule {
 	for _, r := range rules() {
 		if r.installing.fits(f.Installing) && r.registered.fits(f.Registered) && r.newer.fits(f.Newer) &&

@@ -36,7 +36,6 @@ type Deployment struct {
 	Steps bool           // deploy steps, or traits that may choose a deploy template
 }
 
-// has reports whether instance_info has a value for each of some keys.
 func (d Deployment) has(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return d.Info[key] == nil || d.Info[key] == "" })
 }
@@ -118,7 +117,6 @@ func direct(d Deployment) []Problem {
 		"checksum. Set image.checksum.")
 }
 
-// bootsRamdisk reports whether a boot interface has the capability ramdisk_boot.
 func bootsRamdisk(boot string) bool {
 	for _, part := range []string{"pxe", "http", "virtual-media"} {
 		if strings.Contains(boot, part) {

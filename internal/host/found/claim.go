@@ -121,7 +121,6 @@ func ReleaseLate(ctx context.Context, site *machine.Site, id string) error {
 
 func errGone() error { return claimLost("the node does not exist any more") }
 
-// restoreName restores the name of a node that this discovery has claimed.
 func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *notes.Discovery) error {
 	var patch ironic.Patch
 	if node.Name == "" {

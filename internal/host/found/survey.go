@@ -222,7 +222,6 @@ func (f *facts) sharesAddress(n *ironic.Node) bool {
 		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[identity.MAC(p.Address)] })
 }
 
-// hostOf converts a node into a naming.Host.
 func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
 	h := naming.Host{
 		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name,

@@ -59,7 +59,6 @@ func (r Rules) decide(all []Host) Plan {
 	return d.plan
 }
 
-// decision is the state of Decide.
 type decision struct {
 	rules Rules
 	plan  Plan
@@ -67,7 +66,6 @@ type decision struct {
 	keys  map[string][]Host // the nodes that a proposal's key fits
 }
 
-// proposal is a new host and the name that the rules give it.
 type proposal struct {
 	host  Host
 	name  string
@@ -232,7 +230,6 @@ func (d *decision) settle(proposals []proposal) {
 	}
 }
 
-// collision returns why a host cannot have its name, "" if it can.
 func (d *decision) collision(p proposal) string {
 	if others := d.keys[p.key]; p.key != "" && len(others) > 1 {
 		others = slices.DeleteFunc(slices.Clone(others), func(h Host) bool { return h.ID == p.host.ID })
@@ -284,7 +281,6 @@ func (d *decision) appendMACs(lost []proposal) []proposal {
 	return won
 }
 
-// list names nodes in a message.
 func list(hosts []Host) string {
 	const most = 3
 	var labels []string

@@ -50,7 +50,6 @@ func (h Host) pxeMAC() string {
 	return parseMAC(text)
 }
 
-// allMACs returns all MAC addresses of the host.
 func (h Host) allMACs() []string {
 	texts := slices.Concat(h.PortMACs, h.PXEMACs, []string{h.BootMAC()})
 	for _, nic := range h.Interfaces {

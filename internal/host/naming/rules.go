@@ -135,7 +135,6 @@ type size struct {
 	has, least int64 // has: 0 if the inventory does not say it
 }
 
-// sizes returns the facts that the rules limit.
 func (r Rules) sizes(h Host) []size {
 	return slices.DeleteFunc([]size{
 		{"number of CPUs", "min_cpus", h.CPUs, r.MinCPUs},

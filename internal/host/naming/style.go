@@ -31,7 +31,6 @@ func (s Style) validate() error {
 	return fmt.Errorf("name_style %s is not one of %s", quote(string(s)), strings.Join(Styles(), ", "))
 }
 
-// characters lists the allowed characters of names for a message.
 func (s Style) characters() string {
 	if s == StyleDNS {
 		return "a-z, 0-9 and -"
@@ -39,7 +38,6 @@ func (s Style) characters() string {
 	return "A-Z, a-z, 0-9, -, ., _ and ~"
 }
 
-// allows reports whether a text has only allowed characters.
 func (s Style) allows(text string) bool {
 	for _, r := range text {
 		switch {

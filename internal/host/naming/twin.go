@@ -21,7 +21,6 @@ type sign struct {
 	bmc string // the address of the BMC that both have
 }
 
-// reason returns why the discovery does not take the host.
 func (t twin) reason(h Host) string {
 	name := cmp.Or(t.of.Name, t.of.OwnerName)
 	switch {
@@ -34,7 +33,6 @@ func (t twin) reason(h Host) string {
 	return "duplicate of " + t.of.ID
 }
 
-// machine has the facts that identify the machine of a host.
 type machine struct {
 	Host
 	// own has the addresses of the ports, which are unique in Ironic, and the boot address. If another node of the machine has the

@@ -38,7 +38,6 @@ func (c *Conn) Wrap(ctx context.Context, err error) error {
 	return err
 }
 
-// endpointError says that Ironic could not be asked.
 func (c *Conn) endpointError(service *gophercloud.ServiceClient, err error) error {
 	if StageOf(err) == AtKeystone {
 		return err
@@ -50,7 +49,6 @@ func (c *Conn) endpointError(service *gophercloud.ServiceClient, err error) erro
 	return e
 }
 
-// authError is Wrap for Keystone's errors.
 func (c *Conn) authError(err error) error {
 	var code gophercloud.ErrUnexpectedResponseCode
 	var redirect *rest.RedirectError

@@ -217,7 +217,6 @@ func (c *Conn) httpClient(cloud *cloudconfig.Cloud) (*http.Client, error) {
 	return rest.NewClient(&observed{next: transport, conn: c}, c.cfg.RequestTimeout), nil
 }
 
-// isInsecure reports whether a cloud says not to verify certificates.
 func isInsecure(cloud *cloudconfig.Cloud) (bool, error) {
 	for setting, insecure := range map[string]bool{"insecure": true, "verify": false} {
 		text := cloud.Get(setting)

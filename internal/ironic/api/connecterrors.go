@@ -89,7 +89,6 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &status) && status.Status == http.StatusNotFound && !status.Foreign
 }
 
-// failedAt says how a server has failed.
 func failedAt(server string, err error) string {
 	cause := bare(err)
 	switch {
@@ -130,7 +129,6 @@ func list(texts []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(texts))), ", ")
 }
 
-// bare returns an error without the request that it is about.
 func bare(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		return request.Err

@@ -120,7 +120,6 @@ func setUser(options *gophercloud.AuthOptions, cloud *cloudconfig.Cloud) {
 	}
 }
 
-// either returns the first setting, or, if it is missing, the second.
 func either(cloud *cloudconfig.Cloud, id, name string) (string, string) {
 	if cloud.Get(id) != "" {
 		return cloud.Get(id), ""
@@ -151,7 +150,6 @@ func scopeOf(cloud *cloudconfig.Cloud) (*gophercloud.AuthScope, error) {
 	return scope, nil
 }
 
-// authMethod returns how the user is identified: by auth_type, or by what is set.
 func authMethod(cloud *cloudconfig.Cloud) string {
 	if given := cloud.Get("auth_type"); given != "" {
 		return strings.TrimPrefix(given, "v3")

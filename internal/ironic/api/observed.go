@@ -99,7 +99,6 @@ func (c *Conn) setClock(answer http.Header) {
 	c.clock.Store(int64(ahead))
 }
 
-// server names the server that a request goes to.
 func (o *observed) server(r *http.Request) string {
 	if k := o.conn.keystone; k != nil && strings.HasPrefix(r.URL.String(), k.url) {
 		return "Keystone"
@@ -145,7 +144,6 @@ func (o *observed) log(r *http.Request, fact, next string) {
 	o.conn.tell(r.Context(), text)
 }
 
-// tell says what waits for a server.
 func (c *Conn) tell(ctx context.Context, text string) {
 	if c.cfg.Silent != nil {
 		c.cfg.Silent(text)

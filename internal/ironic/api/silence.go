@@ -47,7 +47,6 @@ type silence struct {
 	asked    time.Time // when the last such request has failed
 }
 
-// silenceOf returns the silence of a server.
 func (c *Conn) silenceOf(key string) *silence {
 	found, _ := c.silences.LoadOrStore(key, &silence{})
 	return found.(*silence) //nolint:forcetypeassert // it has only these
@@ -64,7 +63,6 @@ func (s *silence) asks(server string) error {
 	return nil
 }
 
-// tells records that the log has told of a request that waits.
 func (s *silence) tells() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@
 package cloudconfig
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,9 +55,7 @@ func Read(name, region string, environ []string) (*Cloud, error) {
 	set := env.settings()
 	c := &Cloud{values: map[string]string{}, variables: map[string]string{}}
 	here := name == "" || name == env["OS_CLOUD"]
-	if name == "" {
-		name = env["OS_CLOUD"]
-	}
+	name = cmp.Or(name, env["OS_CLOUD"])
 	if name == "" {
 		c.take(set, func(string) bool { return true })
 	} else {
@@ -96,7 +95,6 @@ func (c *Cloud) mix(variables map[string]variable, here bool) {
 	})
 }
 
-// take takes variables as settings.
 func (c *Cloud) take(variables map[string]variable, wanted func(key string) bool) {
 	for key, v := range variables {
 		if wanted(key) {
@@ -118,7 +116,6 @@ var (
 // defaultDomain is the ID of the domain of names without a domain, as of the openstack command.
 const defaultDomain = "default"
 
-// any reports whether one of some settings is set.
 func (c *Cloud) any(keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return c.values[key] != "" })
 }
@@ -127,9 +124,7 @@ func (c *Cloud) any(keys []string) bool {
 // scope of their own. What has no domain is in default_domain.
 func (c *Cloud) complete() {
 	fallback := c.values["default_domain"]
-	if fallback == "" {
-		fallback = defaultDomain
-	}
+	fallback = cmp.Or(fallback, defaultDomain)
 	inProject := c.values["project_id"] != "" || c.values["project_name"] != ""
 	for _, of := range []string{"user", "project"} {
 		id, name := of+"_domain_id", of+"_domain_name"

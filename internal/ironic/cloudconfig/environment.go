@@ -19,7 +19,6 @@ func environment(environ []string) variables {
 
 type variables map[string]string
 
-// variable is a variable that is a setting.
 type variable struct{ name, value string }
 
 // choosers say which cloud to read; they are no settings of it.
@@ -42,7 +41,6 @@ func (env variables) settings() map[string]variable {
 	return settings
 }
 
-// renamed returns the name of today of a setting.
 func renamed(key string) string {
 	switch key {
 	case "tenant_id":

@@ -1,6 +1,7 @@
 package cloudconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,6 @@ type document struct {
 	Public map[string]entry `yaml:"public-clouds"`
 }
 
-// entry is one cloud.
 type entry map[string]any
 
 // load reads a cloud from clouds.yaml, secure.yaml and the profile that it names.
@@ -53,9 +53,7 @@ func (c *Cloud) load(env variables, name, region string) error {
 func (c *Cloud) expand(env variables, cloud entry, region string) error {
 	settings := cloud.flat()
 	profile := settings["profile"]
-	if profile == "" {
-		profile = settings["cloud"]
-	}
+	profile = cmp.Or(profile, settings["cloud"])
 	if profile == "" {
 		return nil
 	}
@@ -120,7 +118,6 @@ func (e entry) flat() map[string]string {
 	return settings
 }
 
-// asEntry converts a mapping; nil for anything else.
 func asEntry(value any) entry {
 	mapping, _ := value.(map[any]any)
 	e := entry{}

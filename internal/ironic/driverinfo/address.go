@@ -62,7 +62,6 @@ func DescribeBMC(driver, boot string, info map[string]any) string {
 	return driver + "://" + BMCAddress(info)
 }
 
-// redfishScheme returns the scheme of the BMC address of a node with Redfish.
 func redfishScheme(driver, boot string) string {
 	switch {
 	case driver == "idrac" && boot == "idrac-redfish-virtual-media":

@@ -138,7 +138,6 @@ func ParseBMC(address string) (*BMC, error) {
 	return bmc, nil
 }
 
-// addRedfish adds what driver_info says of Redfish.
 func (b *BMC) addRedfish(u *url.URL, transport, written string) error {
 	if rest := afterPath(u); rest != "" {
 		return strangeRest(written, rest)
@@ -172,7 +171,6 @@ func checkHost(host string) error {
 	return nil
 }
 
-// isBMC reports whether an address is valid.
 func isBMC(address string) bool {
 	_, err := ParseBMC(address)
 	return err == nil
@@ -198,7 +196,6 @@ func meantBMC(u *url.URL, written string) string {
 	return ""
 }
 
-// addIPMI adds what driver_info says of IPMI.
 func (b *BMC) addIPMI(u *url.URL, transport, written string) error {
 	if transport != "" || strings.Trim(u.Path, "/") != "" {
 		return fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", written)
@@ -226,7 +223,6 @@ func (b *BMC) addIPMI(u *url.URL, transport, written string) error {
 // privilegeLevels are the values of ipmi_priv_level (reference/ironic.md#ipmi).
 var privilegeLevels = []string{"ADMINISTRATOR", "CALLBACK", "OPERATOR", "USER"}
 
-// afterPath returns what follows the path of a URL.
 func afterPath(u *url.URL) (rest string) {
 	if u.RawQuery != "" || u.ForceQuery {
 		rest = "?" + u.RawQuery

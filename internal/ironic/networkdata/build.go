@@ -1,6 +1,7 @@
 package networkdata
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -73,7 +74,6 @@ type (
 	}
 )
 
-// document returns the network data of a complete description.
 func (d *description) document() openstack {
 	all := openstack{[]openstackLink{}, []openstackNetwork{}, []openstackService{}}
 	for _, card := range d.interfaces {
@@ -81,9 +81,7 @@ func (d *description) document() openstack {
 	}
 	for _, bond := range d.bonds {
 		monitoring := bond.miimon
-		if monitoring == 0 {
-			monitoring = 100
-		}
+		monitoring = cmp.Or(monitoring, 100)
 		all.add(bond, openstackLink{
 			Name: bond.name, Type: linkBond, MAC: bond.mac, Members: bond.members, Mode: bond.mode,
 			HashPolicy: bond.hashPolicy, LACPRate: bond.lacpRate, Monitoring: monitoring,
@@ -101,7 +99,6 @@ func (d *description) document() openstack {
 	return all
 }
 
-// add adds the link of a device and its networks.
 func (all *openstack) add(d *device, link openstackLink) {
 	link.ID, link.MTU = d.name, d.mtu
 	all.Links = append(all.Links, link)

@@ -46,7 +46,6 @@ type route struct {
 	via netip.Addr
 }
 
-// key is a key of an object in a description.
 type key[T any] struct {
 	name     string
 	required bool
@@ -142,7 +141,6 @@ func below(at, key string) string {
 	return at + "." + key
 }
 
-// devices reads a map of devices.
 func (r *reader) devices(at string, value any, keys []key[device]) (devices []*device) {
 	given, is := value.(map[string]any)
 	if !is {
@@ -157,7 +155,6 @@ func (r *reader) devices(at string, value any, keys []key[device]) (devices []*d
 	return devices
 }
 
-// list reads the elements of a list or a set.
 func list[T any](r *reader, at string, value any, read func(*reader, string, any) T) (elements []T) {
 	given, is := value.([]any)
 	if !is {
@@ -246,7 +243,6 @@ func (r *reader) domain(at string, value any) string {
 	return text
 }
 
-// address reads an address without a prefix length.
 func (r *reader) address(at string, value any) netip.Addr {
 	text := r.text(at, value)
 	address, err := netip.ParseAddr(text)
@@ -285,7 +281,6 @@ func (r *reader) hostAddress(at string, value any) netip.Prefix {
 	return prefix
 }
 
-// lastAddress returns the last IPv4 address of a subnet.
 func lastAddress(prefix netip.Prefix) netip.Addr {
 	last, mask := prefix.Addr().As4(), net.CIDRMask(prefix.Bits(), 32)
 	for i := range last {
@@ -299,7 +294,6 @@ func (r *reader) route(at string, value any) (into route) {
 	return into
 }
 
-// subnet reads the destination of a route.
 func (r *reader) subnet(at string, value any) netip.Prefix {
 	prefix, ok := r.prefix(at, value, "a subnet, such as 198.51.100.0/24")
 	switch {

@@ -144,7 +144,6 @@ type member struct {
 
 type valueCheck func(c *networkCheck, at string, value any)
 
-// object checks the members of an object.
 func (c *networkCheck) object(at string, value any, members ...member) {
 	object, is := value.(map[string]any)
 	if !is {

@@ -6,7 +6,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// wait is the waiting for one object, over many polls.
 type wait struct {
 	since, last time.Time     // when it started, and when it was last answered
 	gap         time.Duration // time to the next poll
@@ -23,7 +22,6 @@ type waiter[T any] struct {
 	got    chan poll[T]
 }
 
-// poll is the result of a poll.
 type poll[T any] struct {
 	all   map[string]*T
 	value *T
@@ -42,10 +40,8 @@ func (m *waiter[T]) outlasts(err error) bool {
 	return m.fails.Outlasts(err)
 }
 
-// young reports whether a wait started recently.
 func (m *wait) young() bool { return time.Since(m.since) < youngFor }
 
-// due returns when the next poll of a wait is due.
 func (m *wait) due() time.Time { return m.last.Add(m.gap) }
 
 // answered records a poll that showed a state; "" if the state is unknown.
@@ -62,7 +58,6 @@ func (m *wait) answered(state string, longest time.Duration) {
 	}
 }
 
-// failed records a poll that has failed.
 func (m *wait) failed(longest time.Duration) {
 	m.last = time.Now()
 	if m.young() {

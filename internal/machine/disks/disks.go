@@ -85,6 +85,7 @@ func (h Hint) Fits(d ironic.Disk) (fits, known bool) {
 		same := strings.EqualFold(is, strings.TrimSpace(text))
 		if key == keySize {
 			same, comparable = sizeFits(d.Size, text)
+			comparable = comparable && d.Size > 0
 		} else if operator.MatchString(text) {
 			comparable = false
 		}

@@ -96,7 +96,6 @@ func relationsOf(who *api.Rights, rule string) []relation {
 	return []relation{ofOwner} // Ironic shows a project no others
 }
 
-// relationsTo returns how a project is related to a node.
 func relationsTo(project string, node *ironic.Node) (related []relation) {
 	if node.Owner == project {
 		related = append(related, ofOwner)

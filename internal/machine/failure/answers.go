@@ -19,7 +19,6 @@ func AdviseCreateFirst(object string) string {
 		"one, remove create_before_destroy, or leave out -replace."
 }
 
-// adviseStatus returns advice for refusals of Ironic that users meet.
 func adviseStatus(status *api.StatusError) string {
 	if refusal := api.RefusalBy(status); refusal != nil {
 		return AdviseRefusal(refusal)

@@ -31,7 +31,6 @@ func adviseConnection(err *api.ConnectError) string {
 	return "No request was sent. The settings come from the provider block, from the OS_* variables, and from clouds.yaml."
 }
 
-// adviseKeystone returns what to do if there is no token.
 func adviseKeystone(err *api.ConnectError) string {
 	var status *api.StatusError
 	if !errors.As(err, &status) {

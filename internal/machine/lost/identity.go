@@ -57,7 +57,6 @@ func (i *identity) ask(ctx context.Context, from *ironic.Client) {
 	}
 }
 
-// read reads the identity.
 func (i *identity) read(ctx context.Context, from *ironic.Client) {
 	var body struct {
 		Extra map[string]any `json:"extra"`
@@ -98,7 +97,6 @@ func (i *identity) judge(ctx context.Context, site *machine.Site, noted string) 
 	return SameSite
 }
 
-// sentence says what a verdict means.
 func (v Verdict) sentence() string {
 	switch v {
 	case SameSite:

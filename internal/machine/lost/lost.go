@@ -129,7 +129,6 @@ func (r Record) What() string {
 	return fmt.Sprintf("%s (%s)", r.Machine, what)
 }
 
-// ledger has the lost records that a run has read.
 type ledger struct {
 	mu    sync.Mutex
 	lost  map[[2]string]Record // by kind and ID
@@ -223,7 +222,6 @@ func (l *ledger) refusal(r Record, endpoint string, site Verdict) decide.Notice 
 	return decide.Refuse(nil, "Ironic has lost the record of a machine", explain(slices.Collect(maps.Values(l.lost)), endpoint, site))
 }
 
-// explain says what is known of lost records, and what to do.
 func explain(all []Record, endpoint string, site Verdict) string {
 	state := "no record"
 	if slices.ContainsFunc(all, func(r Record) bool { return r.Other }) {

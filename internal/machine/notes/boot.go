@@ -11,7 +11,6 @@ import (
 // internal/deploy has the type of the note.
 const KeyBoot = "terraform_metal_boot"
 
-// boot is what the note of a live ISO tells people.
 type boot struct {
 	Image string    `json:"image"`
 	At    time.Time `json:"at"`

@@ -17,6 +17,8 @@ type Restoring struct {
 	Reason      string       `json:"reason,omitempty"`
 	Clean       *bool        `json:"automated_clean,omitempty"`
 	Done        bool         `json:"done,omitempty"`
+	// Claim is the allocation that gets the machine from the pool, until it has it: Ironic lets none take a node with an instance UUID.
+	Claim string `json:"claim,omitempty"`
 }
 
 // RestoringOf returns the note on a node; nil if it has none.
@@ -26,6 +28,14 @@ func RestoringOf(n *ironic.Node) *Restoring { return Read[Restoring](n.Extra, Ke
 func IsRestoring(n *ironic.Node) bool {
 	r := RestoringOf(n)
 	return r != nil && !r.Done
+}
+
+// Claimant returns the reservation that has a node, or that has claimed it while its record was restored; "": none.
+func Claimant(n *ironic.Node) string {
+	if r := RestoringOf(n); n.InstanceUUID == "" && r != nil {
+		return r.Claim
+	}
+	return n.InstanceUUID
 }
 
 func sayRestoring(n *ironic.Node, _ time.Time) (w Words) {

@@ -55,7 +55,6 @@ func OwnKey(key string) bool {
 	return key == KeyMarker || strings.HasPrefix(key, "terraform_metal_") || strings.HasPrefix(key, "metal_oneview_")
 }
 
-// words returns what each of the notes on a node says at a time.
 func words(n *ironic.Node, now time.Time) (all []Words) {
 	for _, note := range table {
 		if note.says != nil {

@@ -73,7 +73,6 @@ func (t *Trace) See(n *ironic.Node) {
 	}
 }
 
-// stepOf names the step that Ironic executes.
 func stepOf(n *ironic.Node) string {
 	return cmp.Or(states.StepName(n.DeployStep), states.StepName(n.CleanStep), states.StepName(n.ServiceStep))
 }

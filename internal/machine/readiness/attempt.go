@@ -39,7 +39,6 @@ func (c Check) Target() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// attempt makes one attempt. It returns nil if the machine answers as wanted.
 func (c Check) attempt(ctx context.Context) *problem {
 	if c.HTTP != nil {
 		return c.HTTP.attempt(ctx, c.dial())

@@ -119,7 +119,6 @@ func connectionProblem(err error) *problem {
 const unreachable = "The check runs on the computer that runs Terraform, without a proxy. Can it reach the machine? Check the address " +
 	"in ready_check, the network of the machine, and the firewalls between them."
 
-// otherStatus is the problem of an answer with another status than the wanted ones.
 func (h *HTTP) otherStatus(status int) *problem {
 	wanted := "200 to 299"
 	if h.Status != nil {

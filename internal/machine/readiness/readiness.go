@@ -68,7 +68,6 @@ func (c Check) Wait(ctx context.Context, log func(text string)) (err error) {
 	}
 }
 
-// trace ends the span of the check.
 func (w *wait) trace(span trace.Span, err error) {
 	if span.IsRecording() {
 		span.SetAttributes(tracing.ReadyCheck.String(w.Target()), tracing.Attempts.Int(w.tries))
@@ -76,7 +75,6 @@ func (w *wait) trace(span trace.Span, err error) {
 	tracing.End(span, err)
 }
 
-// wait is the course of a check.
 type wait struct {
 	Check
 	begun, told time.Time
@@ -133,7 +131,6 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// failure returns the error of a check that has not succeeded in time.
 func (w *wait) failure() *Error {
 	e := &Error{Target: w.Target(), Tries: w.tries, Within: w.Timeout, Last: w.sofar()}
 	switch {

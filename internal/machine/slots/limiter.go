@@ -113,7 +113,6 @@ func machinesOf(fleet map[string]*ironic.Node) []throttle.Machine {
 	return machines
 }
 
-// limited implements throttle.Site for an Ironic.
 type limited struct {
 	c         *ironic.Client
 	run       string

@@ -68,13 +68,11 @@ func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error
 // askAgain is how long a refusal counts.
 const askAgain = time.Hour
 
-// refusal is an error with which Ironic has refused a list.
 type refusal struct {
 	err error
 	at  time.Time
 }
 
-// list lists the records of a kind.
 func list(ctx context.Context, client *ironic.Client, kind recordKind) (all []Found, err error) {
 	query := url.Values{"detail": {"true"}}
 	if kind == allocationRecords {

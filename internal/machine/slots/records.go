@@ -22,7 +22,6 @@ const (
 	allocationRecords recordKind = "allocations"
 )
 
-// record is a record in Ironic.
 type record struct {
 	UUID        string          `json:"uuid"`
 	Description string          `json:"description,omitempty"`    // of a chassis
@@ -45,7 +44,6 @@ type recordExtra struct {
 	Waiting  []throttle.Word `json:"waiting,omitempty"`
 }
 
-// extraOf returns extra of a record of a kind.
 func (s *limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
 	extra := recordExtra{
 		From: record.From, Run: s.run, Lease: int(record.Lease / time.Second), Released: record.Released, Waiting: record.Words,
@@ -111,7 +109,6 @@ func (s *limited) Create(ctx context.Context, r throttle.Record) (created bool, 
 	return created, err
 }
 
-// create creates a record of a kind.
 func (s *limited) create(ctx context.Context, kind recordKind, r throttle.Record) (created bool, err error) {
 	extra, err := json.Marshal(s.extraOf(kind, r))
 	if err != nil {

@@ -117,7 +117,6 @@ var (
 	uuidPattern = regexp.MustCompile(`^[0-9a-fA-F-]{36}$`) // distinguishes a UUID from a name
 )
 
-// madeFor reports whether a profile has the mark of a node.
 func madeFor(p *oneview.Profile, nodeID string) bool {
 	return nodeID != "" && strings.Contains(p.Description, mark(p.Name, nodeID))
 }

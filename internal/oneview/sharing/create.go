@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,6 @@ func (r *preparation) isFinal(hardware *oneview.Hardware) bool {
 	return r.failure != nil && (hardware.PowerState == oneview.PowerOff || r.posts >= maxFailures)
 }
 
-// post sends the profile and waits for the end of the task.
 func (r *preparation) post(ctx context.Context, hardware *oneview.Hardware) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -176,7 +176,6 @@ func unsaved() []string {
 	}
 }
 
-// misfits returns the reasons why a template cannot be applied to hardware.
 func misfits(t *oneview.Template, h *oneview.Hardware) []string {
 	var reasons []string
 	if oneview.URIKey(t.HardwareTypeURI) != oneview.URIKey(h.HardwareTypeURI) {
@@ -219,8 +218,5 @@ func contradictions(b Binding, h *oneview.Hardware, addresses []string) []string
 
 // given returns a value, or "none" for an empty one.
 func given(value string) string {
-	if value == "" {
-		return "(none)"
-	}
-	return value
+	return cmp.Or(value, "(none)")
 }

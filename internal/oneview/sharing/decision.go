@@ -19,7 +19,6 @@ const (
 	ReasonMigrating = "Migrating to dynamic allocation"
 )
 
-// maintenance says who has put a node into maintenance.
 type maintenance string
 
 // The kinds of maintenance.
@@ -103,7 +102,6 @@ var decisions = []rule{
 
 func of(kinds ...maintenance) []maintenance { return kinds }
 
-// actionFor returns the action for a node by its provision state, its maintenance and the user of its hardware.
 func actionFor(owner Ownership, state ironic.State, maintenance maintenance) Action {
 	for _, r := range decisions {
 		if r.state == state && slices.Contains(r.maintenance, maintenance) {
@@ -165,7 +163,6 @@ func MarkOut(now time.Time) (patch ironic.Patch) {
 	return patch
 }
 
-// maintenanceOf returns the kind of maintenance that a node is in.
 func maintenanceOf(node *ironic.Node) maintenance {
 	switch {
 	case !node.Maintenance && node.DriverInfo[keyOut] == returningMark(node):

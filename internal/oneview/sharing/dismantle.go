@@ -60,7 +60,6 @@ func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline ti
 	}
 }
 
-// finish starts an operation and waits for its end.
 func finish(ctx context.Context, c *oneview.Client, deadline time.Time, start func() (taskURI string, err error)) error {
 	uri, err := start()
 	if err != nil || uri == "" {

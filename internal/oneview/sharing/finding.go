@@ -42,7 +42,6 @@ func (f Finding) Node() string {
 // Tally counts findings.
 type Tally struct{ Changed, Unchanged, Warned, Skipped, Failed int }
 
-// findings counts findings and passes them on, one at a time.
 type findings struct {
 	report   func(Finding) // may be nil
 	progress Progress      // may be nil
@@ -212,7 +211,6 @@ func (p *Pool) Status(ctx context.Context) ([]Standing, error) {
 	return all, ctx.Err()
 }
 
-// hardwareByURI reads all hardware, by normal URI.
 func (p *Pool) hardwareByURI(ctx context.Context) (map[string]*oneview.Hardware, error) {
 	all, err := p.OneView.ListHardware(ctx, oneview.HardwareFilter{})
 	if err != nil {

@@ -264,7 +264,6 @@ func temporaryName(purpose Purpose, nodeID string) string {
 	return "Ironic " + string(purpose) + " [" + nodeID + "]"
 }
 
-// isTemporary reports whether a name is that of a temporary profile of a node.
 func isTemporary(name, nodeID string) bool {
 	return name == temporaryName(Cleaning, nodeID) || name == temporaryName(Inspecting, nodeID)
 }

@@ -56,7 +56,6 @@ func (p *Pool) Migrate(ctx context.Context, o MigrateOptions) (MigrateSummary, e
 	return MigrateSummary{Nodes: len(all), Tally: m.findings.tally}, ctx.Err()
 }
 
-// migration is the state of one run.
 type migration struct {
 	pool     *Pool
 	o        MigrateOptions
@@ -131,7 +130,6 @@ var migratable = []ironic.State{
 	nodes.Enroll, nodes.Manageable, nodes.Available, nodes.Active, nodes.InspectFail, nodes.CleanFail, nodes.Error,
 }
 
-// step is the planned migration of one node.
 type step struct {
 	text    string // description of the change
 	warning string // for the operator; may be empty

@@ -89,7 +89,6 @@ const (
 	DoUpdate   Kind = "update"
 )
 
-// decision is a Plan in the making.
 type decision struct {
 	Plan
 	w    Wish
@@ -145,7 +144,6 @@ func (d *decision) remove() {
 	d.Steps = append(d.Steps, step)
 }
 
-// create plans a new profile.
 func (d *decision) create() {
 	d.Steps = append(d.Steps, Step{Do: DoCreate})
 	switch {
@@ -162,7 +160,6 @@ func (d *decision) noSuchNode() {
 		d.w.Node.V))
 }
 
-// change plans what becomes of a profile that exists.
 func (d *decision) change() {
 	named := d.w.Node
 	d.w.Hardware, d.w.Template = keepSpelling(d.w.Hardware, d.was.Hardware), keepSpelling(d.w.Template, d.was.Template)
@@ -208,7 +205,6 @@ func keepSpelling(planned, present decide.Value[string]) decide.Value[string] {
 	return planned
 }
 
-// update plans a change of a profile that stays.
 func (d *decision) update() {
 	seen, node := d.seen, d.seen.Node
 	step := Step{Do: DoUpdate, Renames: !decide.Same(d.w.Name, d.was.Name), Template: !decide.Same(d.w.Template, d.was.Template)}

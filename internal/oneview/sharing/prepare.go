@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,8 @@ type preparation struct {
 	posts    int // requests that the appliance has accepted, or may have
 }
 
-// newPreparation reads the node and checks the specification.
 func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation, error) {
-	if o.Limit == 0 {
-		o.Limit = DefaultLimit
-	}
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
 	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
 	if err != nil {
 		return nil, err
@@ -114,9 +112,7 @@ func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation,
 				ironic.NodeLabel(node), keyDynamic),
 		}
 	}
-	if r.name == "" {
-		r.name = strings.TrimSpace(node.Name + " [" + node.UUID + "]")
-	}
+	r.name = cmp.Or(r.name, strings.TrimSpace(node.Name+" ["+node.UUID+"]"))
 	if strings.ContainsAny(r.name, `'"`) || strings.TrimSpace(r.name) != r.name {
 		return nil, fmt.Errorf("the name %s of a server profile must have no quotes, and no spaces at its ends", r.name)
 	}

@@ -69,7 +69,6 @@ func mismatch(node *ironic.Node, hardware *oneview.Hardware, reasons []string) e
 	}
 }
 
-// nameTaken returns the error for another profile of the wanted name.
 func nameTaken(node *ironic.Node, profile *oneview.Profile) error {
 	where := "which is applied to no hardware"
 	if profile.HardwareURI != "" {
@@ -103,7 +102,6 @@ func noTemplate(node *ironic.Node, toClean bool) error {
 	return &failure.Error{Kind: kindNoTemplate, Node: node, Fact: fact}
 }
 
-// lostProfile returns the error for a node whose temporary profile was removed.
 func lostProfile(node *ironic.Node, purpose Purpose) error {
 	return &failure.Error{
 		Kind: kindLostProfile, Node: node,

@@ -67,7 +67,6 @@ func (p *Pool) Sync(ctx context.Context, o SyncOptions) (SyncSummary, error) {
 	return s.summary, cmp.Or(err, ctx.Err())
 }
 
-// syncPass is the state of one pass.
 type syncPass struct {
 	pool     *Pool
 	o        SyncOptions
@@ -107,7 +106,6 @@ var syncFields = []string{
 	"automated_clean", "retired", "driver_info", "properties", "extra",
 }
 
-// list reads the nodes that concern the pass.
 func (s *syncPass) list(ctx context.Context) error {
 	s.listed = map[string]*candidate{}
 	for _, state := range passStates() {
@@ -193,7 +191,6 @@ func (s *syncPass) owner(c *candidate) Ownership {
 	return Owner(c.hardware.ProfileURI, c.binding.AppliedURI)
 }
 
-// todo returns the nodes with an action, ordered by name.
 func (s *syncPass) todo(action Action) []*candidate {
 	var all []*candidate
 	for _, c := range s.listed {
@@ -263,7 +260,6 @@ func (s *syncPass) takeOut(ctx context.Context, c *candidate) {
 	s.warnOfCleaning(node, "when it is freed, its disks will not be erased")
 }
 
-// inUse says who uses the hardware.
 func inUse(h Holding) string {
 	if h.Profile == nil {
 		return fmt.Sprintf("%s is in use by OneView", h.Hardware.Name)

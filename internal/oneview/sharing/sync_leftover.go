@@ -3,6 +3,7 @@ package sharing
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -46,9 +47,7 @@ func (s *syncPass) leftovers(ctx context.Context) ([]*candidate, error) {
 func (s *syncPass) nodesOfTemporaries(ctx context.Context) (map[string]*candidate, error) {
 	all := map[string]*candidate{}
 	missing := false
-	for id, c := range s.listed {
-		all[id] = c
-	}
+	maps.Copy(all, s.listed)
 	for _, profile := range s.temps {
 		missing = missing || all[NodeOfTemporary(profile)] == nil
 	}

@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,9 +28,7 @@ type UpdateOptions struct {
 // Update changes the profile of a node in place. It switches the server off if the change requires that; while the node may run a
 // deployment it returns an error of KindOccupied instead. It skips changes that the profile has already.
 func (p *Pool) Update(ctx context.Context, o UpdateOptions) (*Applied, error) {
-	if o.Limit == 0 {
-		o.Limit = DefaultLimit
-	}
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
 	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
-// checkRights says which features of the provider the user may use.
 func checkRights(s *sight) []Check {
 	const name = "rights"
 	switch {
@@ -32,7 +31,6 @@ func checkRights(s *sight) []Check {
 	return checks
 }
 
-// check is the result for the rights of one kind.
 func (a scope) check() Check {
 	c := Check{Name: a.name, Result: OK}
 	var yes, no, open []string

@@ -11,7 +11,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
-// checkConductors says which conductors work, and whether there are machines without one.
 func checkConductors(s *sight) []Check {
 	const name = "conductors"
 	if s.conductors.err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// imageServer is a server of images, and whether it answers here.
 type imageServer struct {
 	address string // scheme and host
 	given   bool   // the user has asked for it, by the URL of an image

@@ -109,7 +109,6 @@ func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	return all
 }
 
-// checkAllocations says which allocations have failed.
 func checkAllocations(s *sight) []Check {
 	const name = "allocations"
 	if s.allocations.err != nil {

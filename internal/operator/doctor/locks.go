@@ -175,7 +175,6 @@ func checkLocks(s *sight) []Check {
 	return []Check{c}
 }
 
-// heldBy says who has a record.
 func heldBy(r slots.Found, now time.Time) string {
 	run := "an unknown run"
 	if r.Run != "" {

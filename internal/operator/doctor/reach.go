@@ -33,13 +33,11 @@ func checkIronic(s *sight) []Check {
 	}}
 }
 
-// isKeystones reports whether an error is about Keystone.
 func isKeystones(err error) bool {
 	stage := api.StageOf(err)
 	return stage == api.AtKeystone || stage == api.AtCatalog
 }
 
-// stageOf names the stage at which a request has failed.
 func stageOf(err error) string {
 	var name *net.DNSError
 	var redirect *rest.RedirectError
@@ -87,7 +85,6 @@ func checkVersion(s *sight) []Check {
 	return []Check{c}
 }
 
-// checkUser says as whom Ironic sees the user.
 func checkUser(s *sight) []Check {
 	const name = "user"
 	var checks []Check
@@ -111,7 +108,6 @@ func checkUser(s *sight) []Check {
 	return append(checks, s.unknown(name, s.nodes.err))
 }
 
-// checkKeystone says what Keystone has answered.
 func checkKeystone(s *sight) Check {
 	const name = "Keystone"
 	switch {
@@ -132,7 +128,6 @@ func checkKeystone(s *sight) Check {
 		"is from %s.", s.who.Expires.UTC().Format(time.RFC3339), from)}
 }
 
-// whoText describes a user of Keystone.
 func whoText(who *api.Identity) string {
 	scope := "with system scope"
 	switch {
@@ -148,7 +143,6 @@ func whoText(who *api.Identity) string {
 // clockSlack is how far clocks may differ before it matters to who reads times; the provider counts by Ironic's clock.
 const clockSlack = 5 * time.Second
 
-// checkClocks compares the clocks of this machine, of Ironic's API and of the conductors.
 func checkClocks(s *sight) []Check {
 	const name = "clocks"
 	if s.connect != nil {

@@ -42,7 +42,6 @@ const noObject = "terraform-metal-doctor"
 // The rights are found out by requests that Ironic refuses in any case, but only after it has looked at its policy
 // (reference/keystone.md#checks-of-rights). So none of them changes anything.
 
-// question is such a request about a right.
 type question struct {
 	feature string
 	since   api.Microversion // in which Ironic has it, and asks its policy first
@@ -149,7 +148,6 @@ func samples(who *api.Identity, nodes []ironic.Node) (all []sample) {
 	return all
 }
 
-// asked asks the questions that this Ironic understands.
 func asked(ctx context.Context, client *ironic.Client, questions []question, node string) (rights []right) {
 	version, _ := client.Microversion(ctx) // it is connected
 	for _, q := range questions {

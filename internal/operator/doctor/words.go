@@ -2,40 +2,29 @@ package doctor
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
-// are is words.Count with the verb "are".
-func are(n int, noun string) string {
+func are(n int, noun string) string { return withVerb(n, noun, "is", "are") }
+
+func needs(n int, noun string) string { return withVerb(n, noun, "needs", "need") }
+
+func have(n int, noun string) string { return withVerb(n, noun, "has", "have") }
+
+func withVerb(n int, noun, one, more string) string {
 	if n == 1 {
-		return words.Count(n, noun) + " is"
+		return words.Count(n, noun) + " " + one
 	}
-	return words.Count(n, noun) + " are"
+	return words.Count(n, noun) + " " + more
 }
 
-// needs is words.Count with the verb "need".
-func needs(n int, noun string) string {
-	if n == 1 {
-		return words.Count(n, noun) + " needs"
-	}
-	return words.Count(n, noun) + " need"
-}
-
-// have is words.Count with the verb "have".
-func have(n int, noun string) string {
-	if n == 1 {
-		return words.Count(n, noun) + " has"
-	}
-	return words.Count(n, noun) + " have"
-}
-
-// label names a machine.
 func label(n *ironic.Node) string { return ironic.NodeLabel(n) }
 
-// ago says how long ago a time was.
 func ago(at, now time.Time) string {
 	return fmt.Sprintf("%s ago (%s)", max(0, now.Sub(at)).Round(time.Second), at.UTC().Format(time.RFC3339))
 }
@@ -46,4 +35,32 @@ func there(n int, noun string) string {
 		return "There is 1 " + noun
 	}
 	return fmt.Sprintf("There are %d %ss", n, noun)
+}
+
+// marksOf are what the table shows of results.
+var marksOf = map[Result]string{OK: "ok", Warning: "WARNING", Problem: "PROBLEM", Unknown: "unknown"}
+
+// Write writes the report for people: a paragraph for each check, and what to do.
+func (r *Report) Write(to io.Writer) error {
+	var text strings.Builder
+	width := 0
+	for _, c := range r.Checks {
+		width = max(width, len(c.Name))
+	}
+	tally := make(map[Result]int)
+	for _, c := range r.Checks {
+		tally[c.Result]++
+		fmt.Fprintf(&text, "%-7s  %-*s  %s\n", marksOf[c.Result], width, c.Name, c.Fact)
+		indent := strings.Repeat(" ", len("unknown")+width+4)
+		for _, detail := range c.Details {
+			fmt.Fprintf(&text, "%s- %s\n", indent, detail)
+		}
+		if c.Next != "" {
+			fmt.Fprintf(&text, "%s> %s\n", indent, c.Next)
+		}
+	}
+	fmt.Fprintf(&text, "\n%d ok, %s, %s, %d unknown\n", tally[OK], words.Count(tally[Warning], "warning"),
+		words.Count(tally[Problem], "problem"), tally[Unknown])
+	_, err := io.WriteString(to, text.String())
+	return err
 }

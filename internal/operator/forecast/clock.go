@@ -12,14 +12,12 @@ type clock struct {
 	made   int
 }
 
-// event is something that happens at a time.
 type event struct {
 	at time.Time
 	n  int // of two at the same time, the one that was scheduled first comes first
 	do func()
 }
 
-// after schedules something.
 func (c *clock) after(d time.Duration, do func()) { c.on(c.now.Add(d), do) }
 
 // on schedules something at a time; at once if that has passed.

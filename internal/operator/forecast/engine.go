@@ -39,7 +39,6 @@ type step struct {
 	tries  int
 }
 
-// engine executes steps in virtual time.
 type engine struct {
 	*clock
 	in     Input
@@ -90,10 +89,8 @@ func newEngine(in Input, order int, lasts bool) *engine {
 	return e
 }
 
-// isOver reports whether all steps have ended.
 func (e *engine) isOver() bool { return e.left == 0 }
 
-// settle does what can be done now.
 func (e *engine) settle() {
 	for {
 		switch {
@@ -130,7 +127,6 @@ func (e *engine) ready(s *step) {
 	e.queue = slices.Insert(e.queue, same+place, s)
 }
 
-// length returns how long a step works.
 func (e *engine) length(s *step) (takes time.Duration) {
 	for _, leg := range s.Legs {
 		for _, o := range leg {
@@ -153,7 +149,6 @@ func (e *engine) fillPlaces() (some bool) {
 	return some
 }
 
-// begin begins a step.
 func (e *engine) begin(s *step) {
 	if s.Machine == nil && len(s.Legs) == 0 && s.Does == "" { // a resource of another provider
 		e.finish(s, Done, "")
@@ -166,7 +161,6 @@ func (e *engine) begin(s *step) {
 	e.after(requests+jitter, func() { e.takeTurn(s) })
 }
 
-// takeTurn lets a step wait for its turn, if it needs one.
 func (e *engine) takeTurn(s *step) {
 	if s.Turn == nil {
 		e.next(s)
@@ -189,7 +183,6 @@ func (e *engine) takeTurn(s *step) {
 	s.phase = turning
 }
 
-// next begins the next leg of a step.
 func (e *engine) next(s *step) {
 	s.phase = working
 	if s.leg == len(s.Legs) {
@@ -269,13 +262,10 @@ func (w WhatIf) fails(o Operation, m *Target) string {
 }
 
 // strangers returns the names of dead machines on which no step works.
-func (w WhatIf) strangers(steps []Step) (names []string) {
-	for _, name := range w.Dead {
-		if !slices.ContainsFunc(steps, func(s Step) bool { return len(s.Legs) > 0 && (s.Machine.Name == name || s.Machine.ID == name) }) {
-			names = append(names, name)
-		}
-	}
-	return names
+func (w WhatIf) strangers(steps []Step) []string {
+	return slices.DeleteFunc(slices.Clone(w.Dead), func(name string) bool {
+		return slices.ContainsFunc(steps, func(s Step) bool { return len(s.Legs) > 0 && (s.Machine.Name == name || s.Machine.ID == name) })
+	})
 }
 
 // lag is how long it takes on average until a poll shows the end of an operation (reference/limit.md#words-of-other-runs).
@@ -283,7 +273,6 @@ func (e *engine) lag(d time.Duration) time.Duration {
 	return min(max(d/20, time.Second), e.in.Poll) / 2
 }
 
-// finish ends a step.
 func (e *engine) finish(s *step, how Outcome, why string) {
 	if s.phase != ready && s.phase != pending {
 		e.places++
@@ -305,10 +294,8 @@ func (e *engine) finish(s *step, how Outcome, why string) {
 	}
 }
 
-// at returns the time since the begin.
 func (e *engine) at(t time.Time) time.Duration { return t.Sub(e.in.Site.Now) }
 
-// endless says which machines wait for ever.
 func (e *engine) endless() error {
 	var turns, waits []string
 	for _, s := range e.steps {
@@ -330,7 +317,6 @@ func (e *engine) endless() error {
 		ErrEndless, Few(waits), Few(e.slots.holders()))
 }
 
-// countUnused counts the slots that are unused while time passes.
 func (e *engine) countUnused(passed time.Duration) {
 	if e.in.Settings.Limit.Max == 0 {
 		return
@@ -360,7 +346,6 @@ func (e *engine) countUnused(passed time.Duration) {
 	e.unused[3] += float64(free) * passed.Seconds()
 }
 
-// result is the forecast.
 func (e *engine) result() *Result {
 	r := &Result{
 		Total: e.at(e.now), Most: e.slots.most, Stuck: e.slots.stuck, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism,

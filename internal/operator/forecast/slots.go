@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// slots are the slots of the provisioning limit.
 type slots struct {
 	*clock
 	in      *Input
@@ -23,14 +22,12 @@ type slots struct {
 	notes []string
 }
 
-// waiter is a machine that waits for a slot.
 type waiter struct {
 	throttle.Ticket
 	name  string
 	begin func()
 }
 
-// occupant is a machine that takes a slot.
 type occupant struct {
 	name, scope string
 	own         bool      // it is of this run
@@ -39,7 +36,6 @@ type occupant struct {
 	until       time.Time // of one that is not of this run; zero: not known
 }
 
-// newSlots returns the slots as the site has them now.
 func newSlots(c *clock, in *Input, lasts bool) *slots {
 	s := &slots{clock: c, in: in, lasts: lasts, waiting: map[string]*waiter{}, busy: map[string]*occupant{}}
 	l := in.Settings.Limit
@@ -107,7 +103,6 @@ func (s *slots) addOthers(n int, w throttle.Word) {
 	}
 }
 
-// holders names the machines that keep their slots.
 func (s *slots) holders() []string {
 	var names []string
 	for _, o := range s.busy {

@@ -47,7 +47,6 @@ func (r *Result) Write(to io.Writer, alternatives []Alternative) {
 	r.writeAlternatives(to, alternatives)
 }
 
-// write writes a line of the table.
 func (l *Line) write(table io.Writer) {
 	from, until, outcome := clockTime(l.From), clockTime(l.To), string(l.Outcome)
 	if l.untouched() == 1 {
@@ -64,7 +63,6 @@ func (l *Line) write(table io.Writer) {
 		outcome, l.Address)
 }
 
-// writeSlots writes how the slots are used.
 func (r *Result) writeSlots(to io.Writer) {
 	if r.Slots == 0 {
 		fmt.Fprintln(to, "\nThere is no limit: max_concurrent = 0.")
@@ -94,7 +92,6 @@ func (r *Result) writeSlots(to io.Writer) {
 	fmt.Fprintln(to)
 }
 
-// writeAlternatives compares forecasts.
 func (r *Result) writeAlternatives(to io.Writer, alternatives []Alternative) {
 	if len(alternatives) == 0 {
 		return

@@ -12,7 +12,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// group is a rollout group.
 type group struct {
 	*rollout.Group
 	shown   Group
@@ -41,7 +40,6 @@ func newGroups(c *clock, in *Input, s *slots) *groups {
 	return &groups{clock: c, in: in, slots: s, byKey: map[string]*group{}, created: map[string][]string{}}
 }
 
-// settings returns the settings of a turn.
 func (g *groups) settings(t *Turn) rollout.Settings {
 	settings := t.Settings
 	if g.in.Settings.Canary != nil {
@@ -50,7 +48,6 @@ func (g *groups) settings(t *Turn) rollout.Settings {
 	return settings
 }
 
-// of returns the group of a change.
 func (g *groups) of(t *Turn) *group {
 	settings := g.settings(t)
 	key := settings.Key(t.Change, t.Content)
@@ -181,7 +178,6 @@ func reasonText(why rollout.Refusal) string {
 	return ""
 }
 
-// end ends the turn of a step.
 func (g *groups) end(one *group, s *Step, failed bool) {
 	switch {
 	case failed:
@@ -221,7 +217,6 @@ func (g *groups) others() (names []string) {
 	return names
 }
 
-// all returns the groups in order.
 func (g *groups) all() (all []Group) {
 	for _, key := range slices.Sorted(maps.Keys(g.byKey)) {
 		all = append(all, g.byKey[key].shown)

@@ -37,7 +37,6 @@ type Target struct {
 	Failures         int    // recent failures: it waits longer for a slot
 }
 
-// label names the machine.
 func (m *Target) label() string { return cmp.Or(m.Name, m.ID) }
 
 // Turn is what a step asks of the rollout.

@@ -44,10 +44,8 @@ func New(limit int) *Collector {
 	return c
 }
 
-// desc describes a metric for Prometheus.
 func (f Family) desc() *prometheus.Desc { return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil) }
 
-// value returns a metric with its value.
 func (f Family) value(value float64, labels ...string) prometheus.Metric {
 	kind := prometheus.GaugeValue
 	if f.Kind == counter {

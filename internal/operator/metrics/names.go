@@ -9,7 +9,6 @@ const other = "other"
 // names are the values of a label. A value that once has room keeps it, so that no series changes its meaning.
 type names map[string]bool
 
-// of returns the value of a label for a name.
 func (n names) of(name string) string {
 	if n[name] {
 		return name

@@ -56,7 +56,6 @@ func (s *Server) Serve(ctx context.Context, c *Collector) error {
 	return nil
 }
 
-// handler answers the two pages.
 func handler(c *Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)

@@ -28,7 +28,6 @@ func Delete(pool *sharing.Pool, dead bool) Operation {
 	}
 }
 
-// decideDelete says what deleting its node does to a machine.
 func decideDelete(node *ironic.Node, dead bool) Plan {
 	name := ironic.NodeArgument(node)
 	plan := Plan{Harm: Cuts, Does: "deletes its node, with its ports and notes; its disks keep their data"}

@@ -138,7 +138,6 @@ func continues(n *ironic.Node, goal notes.Goal) bool {
 	return keeps(n, goal) && notes.OperationOf(n).Failed.IsZero()
 }
 
-// keeps reports whether a machine has an operation with a goal that it has not reached.
 func keeps(n *ironic.Node, goal notes.Goal) bool {
 	left := notes.OperationOf(n)
 	return left != nil && left.Goal == goal && !left.Reached(n)

@@ -43,7 +43,6 @@ func Power(action machine.PowerAction) Operation {
 	return op
 }
 
-// decidePower says what a power action does to a machine.
 func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
 	if busy := busyWith(node); busy != "" {
 		return Plan{Refused: busy}

@@ -54,7 +54,6 @@ func (l *lists) Allocation(_ context.Context, ref string) (*ironic.Allocation, e
 	return known(l.allocations, ref)
 }
 
-// known returns what a list has.
 func known[T any](all map[string]*T, ref string) (*T, error) {
 	if one := all[ref]; one != nil && ref != "" {
 		return one, nil

@@ -71,13 +71,11 @@ func FindReservation(ctx context.Context, client Reader, ref string) (r Reservat
 	return r, err
 }
 
-// unseenAllocation says that Ironic does not show the allocation that has reserved a node.
 func unseenAllocation(node *ironic.Node) string {
 	return "allocation " + node.AllocationUUID + " has reserved it, which Ironic does not show to this user: it is of another project. " +
 		"Use credentials of that project"
 }
 
-// releaseCommand returns the command that gives up the reservation of a node.
 func releaseCommand(node *ironic.Node) string {
 	if node.AllocationUUID != "" {
 		return "metal release " + node.AllocationUUID

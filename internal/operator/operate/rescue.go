@@ -28,7 +28,6 @@ func Rescue(password string) Operation {
 	}
 }
 
-// decideRescue says what booting the rescue system does to a machine.
 func decideRescue(node *ironic.Node) Plan {
 	if why := notRescuable(node, states.GoalRescued); why != "" {
 		return Plan{Refused: why}
@@ -54,7 +53,6 @@ func Unrescue() Operation {
 	}
 }
 
-// decideUnrescue says what ending the rescue system does to a machine.
 func decideUnrescue(node *ironic.Node) Plan {
 	if why := notRescuable(node, states.GoalUnrescued); why != "" {
 		return Plan{Refused: why}

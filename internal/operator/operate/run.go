@@ -131,7 +131,6 @@ func (r *Runner) Run(ctx context.Context, op Operation, tasks []Task) []Result {
 	return results
 }
 
-// end reports a result.
 func (r *Runner) end(result Result) {
 	if r.End != nil {
 		r.End(result)
@@ -214,7 +213,6 @@ func (r *Runner) defect(ctx context.Context, op Operation, node *ironic.Node, ca
 	}
 }
 
-// result returns the result of an operation that has ended with an error or nil.
 func result(node *ironic.Node, plan Plan, err error, began time.Time) Result {
 	end := Result{Node: node, Plan: plan, Outcome: Done, Err: err, Took: time.Since(began)}
 	switch {

@@ -50,7 +50,6 @@ func holder(node *ironic.Node) (instanceID, allocation string) {
 	return "", ""
 }
 
-// decideUndeploy says what undeploying does to a machine.
 func decideUndeploy(node *ironic.Node, release bool) Plan {
 	id, allocation := holder(node)
 	state := ironic.State(node.ProvisionState)
@@ -105,7 +104,6 @@ func allocationAfter(allocation string, release, gone bool) string {
 	return ", and keeps allocation " + allocation
 }
 
-// notUndeployable returns why a machine cannot be undeployed; "" if it can.
 func notUndeployable(node *ironic.Node) string {
 	move := states.NextMove(states.GoalUndeployed, ironic.State(node.ProvisionState), false)
 	switch {
@@ -121,7 +119,6 @@ func notUndeployable(node *ironic.Node) string {
 	return ""
 }
 
-// undeploy undeploys a machine.
 func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, release bool, timeout time.Duration) error {
 	if node := m.Node(); !release && node.AllocationUUID != "" {
 		if _, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID); api.IsNotFound(err) {

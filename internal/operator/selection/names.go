@@ -9,7 +9,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// allocationNames are the names of the allocations that have nodes.
 type allocationNames struct {
 	known   map[string]string // by UUID; empty: the reservation is not an allocation, or not one that the user may see
 	refused bool              // the user may not list allocations

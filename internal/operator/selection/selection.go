@@ -118,7 +118,6 @@ func (f *Following) List(ctx context.Context, client *ironic.Client, fields []st
 	}), nil
 }
 
-// named reads the machines in Nodes.
 func (s Selection) named(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
 	known := map[string]*ironic.Node{}
 	if len(s.Nodes) <= fewNodes {
@@ -161,7 +160,6 @@ func (s Selection) named(ctx context.Context, client *ironic.Client, fields []st
 	return all, nil
 }
 
-// allocations returns the UUIDs of the allocations of the selection.
 func (s Selection) allocations(ctx context.Context, client *ironic.Client) (map[string]bool, error) {
 	ids := map[string]bool{}
 	var missing []string

@@ -60,7 +60,6 @@ func EndsMaintenance(n *ironic.Node) string {
 	return reasons[n.MaintenanceReason]
 }
 
-// adviseMaintenance says what to do about maintenance and faults.
 func adviseMaintenance(n *ironic.Node) string {
 	ends := EndsMaintenance(n)
 	switch {
@@ -81,7 +80,6 @@ func adviseMaintenance(n *ironic.Node) string {
 	return ""
 }
 
-// adviseLock says what to do about a lock outside of operations.
 func adviseLock(n *ironic.Node) string {
 	if n.Reservation == "" || states.IsInProgress(n) {
 		return ""
@@ -90,7 +88,6 @@ func adviseLock(n *ironic.Node) string {
 		"takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
 }
 
-// adviseRetired says what to do about a node that is retired, but not in quarantine.
 func adviseRetired(n *ironic.Node) string {
 	if !n.Retired || notes.QuarantineOf(n) != nil {
 		return ""

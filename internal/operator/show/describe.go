@@ -144,7 +144,6 @@ func hidden(n *ironic.Node) []string {
 	return fields
 }
 
-// holderOf says who holds a node.
 func holderOf(n *ironic.Node, allocation *ironic.Allocation) Holder {
 	h := Holder{Instance: n.InstanceUUID, InstanceName: n.InstanceName, AllocationID: n.AllocationUUID}
 	mark := notes.CreationOf(n.Extra, notes.MarkReservation)

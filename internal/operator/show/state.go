@@ -47,7 +47,6 @@ var rests = map[ironic.State]string{ //nolint:exhaustive // of the states in whi
 	nodes.ServiceHold: "A step holds the service. To continue it, run metal unhold NODE; to end it, metal abort NODE.",
 }
 
-// adviseState says what to do about the provision state of a node.
 func adviseState(n *ironic.Node, now time.Time) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
@@ -70,7 +69,6 @@ func adviseState(n *ironic.Node, now time.Time) string {
 	return forNode(n, rests[state])
 }
 
-// working says what to do while Ironic works on a node.
 func working(n *ironic.Node, now time.Time) string {
 	if took(n, now) < longWait {
 		return "Ironic is at work on the node. Wait for the end of the operation."
@@ -83,7 +81,6 @@ func working(n *ironic.Node, now time.Time) string {
 // took returns how long a node has been in its provision state.
 func took(n *ironic.Node, now time.Time) time.Duration { return now.Sub(n.ProvisionUpdatedAt) }
 
-// minutes returns a duration in hours and minutes.
 func minutes(d time.Duration) string { return strings.TrimSuffix(d.Round(time.Minute).String(), "0s") }
 
 // waiting says what to do while Ironic waits for its ramdisk.
@@ -99,7 +96,6 @@ func waiting(n *ironic.Node, state ironic.State, now time.Time) string {
 	return text + " To end the operation, run: metal abort NODE"
 }
 
-// ramdiskHint says where to look if the ramdisk did not answer.
 func ramdiskHint(n *ironic.Node) string {
 	if !api.IsRamdiskTimeout(n.LastError) {
 		return ""
@@ -108,5 +104,4 @@ func ramdiskHint(n *ironic.Node) string {
 		ramdisk.CheckBoot(n, nil)
 }
 
-// forNode puts the name of a node into an advice.
 func forNode(n *ironic.Node, text string) string { return strings.ReplaceAll(text, "NODE", name(n)) }

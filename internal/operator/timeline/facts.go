@@ -15,7 +15,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// ofAllocation returns what an allocation tells.
 func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	what := "allocation " + cmp.Or(a.Name, a.UUID) + " created"
 	first := notes.FirstCreated(a.Extra)
@@ -39,7 +38,6 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	return all, append(now, strings.TrimSuffix(text, ".")+".")
 }
 
-// ofNote tells of a note at a time.
 func ofNote(n notes.Note, now time.Time) Moment {
 	m := Moment{At: n.At, Until: n.Until, What: n.Text, Who: n.By, Failed: n.Failed, Sources: []Source{FromNote}}
 	if n.InProgress {
@@ -125,7 +123,6 @@ func ofPresent(n *ironic.Node) (now []string) {
 	return now
 }
 
-// upper writes a text with a capital.
 func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // flows name what the history records, by the beginning of its event types.
@@ -143,7 +140,6 @@ var fails = map[string][]string{
 	"servicing": {"servicing"},
 }
 
-// endFlows ends the flows that have begun and that a failure ends.
 func endFlows(moments []Moment, begun map[string]int, failure Moment, kind string) {
 	for _, flow := range fails[kind] {
 		if start, known := begun[flow]; known {
@@ -163,9 +159,7 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 		flow, starts := strings.CutSuffix(e.Type, "_start")
 		flow, ends := strings.CutSuffix(flow, "_end")
 		m.What = flows[flow]
-		if m.What == "" {
-			m.What = flow
-		}
+		m.What = cmp.Or(m.What, flow)
 		if e.IsError() {
 			m.What += " failed"
 			endFlows(moments, begun, m, e.Type)
@@ -173,9 +167,7 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 		if same := failureAt(moments, m); same >= 0 {
 			told := &moments[same]
 			told.Words, told.Sources = m.Words, append(slices.Clone(told.Sources), FromHistory)
-			if told.Who == "" {
-				told.Who = m.Who
-			}
+			told.Who = cmp.Or(told.Who, m.Who)
 			continue
 		}
 		start, known := begun[flow]
@@ -210,7 +202,6 @@ func failureAt(moments []Moment, entry Moment) int {
 	return nearest
 }
 
-// whoOf says who an entry of the history names.
 func whoOf(e *ironic.Event) string {
 	switch {
 	case e.User != "":

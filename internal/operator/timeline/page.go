@@ -16,7 +16,6 @@ var pageText string
 
 var pageTemplate = watch.PageTemplate(pageText)
 
-// pageData is what the template shows.
 type pageData struct {
 	Life  *Life
 	Head  watch.Head
@@ -59,7 +58,6 @@ func (l *Life) WritePage(file string) error {
 	return watch.WritePage(file, text.Bytes())
 }
 
-// chartRows returns what the machines did, one row a machine.
 func (l *Life) chartRows() []watch.Row {
 	var rows []watch.Row
 	for i := range l.stays {

@@ -124,7 +124,6 @@ func (r *reader) suspended(ctx context.Context, ref string) (found bool, err err
 	return false, nil
 }
 
-// label names something by its name and its UUID.
 func label(name, id string) string {
 	if name == "" || name == id {
 		return id

@@ -128,7 +128,6 @@ func noted(all []stay, n *ironic.Node) []stay {
 	})
 }
 
-// recorded returns what a record knows of a machine.
 func recorded(record []watch.Entry, id string) []stay {
 	var all []stay
 	var open bool      // the watch sees the machine, and all ends with its present state

@@ -31,7 +31,6 @@ func (l *Life) Text(to io.Writer) error {
 	return err
 }
 
-// table writes the moments in columns.
 func (l *Life) table(text *strings.Builder) {
 	if len(l.Moments) == 0 {
 		return
@@ -61,7 +60,6 @@ func (l *Life) table(text *strings.Builder) {
 	}
 }
 
-// row returns the cells of a moment.
 func (m *Moment) row() []string {
 	var from []string
 	for _, source := range m.Sources {

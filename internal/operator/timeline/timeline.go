@@ -50,7 +50,6 @@ const (
 	soFar   Bound = "so far"   // it goes on
 )
 
-// length is how long the moment lasted.
 func (m *Moment) length() time.Duration { return max(0, m.Until.Sub(m.At)) }
 
 // Life is what is known of a machine, or of the machines of an allocation.
@@ -159,12 +158,10 @@ func History(f Facts) Life {
 	return life
 }
 
-// order sorts the moments, the oldest first.
 func (l *Life) order() {
 	slices.SortStableFunc(l.Moments, func(a, b Moment) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(rank(a), rank(b))) })
 }
 
-// measure sets how long the moments took.
 func (l *Life) measure() {
 	for i := range l.Moments {
 		l.Moments[i].Took = l.Moments[i].length().Round(time.Second).Seconds()

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -59,7 +60,6 @@ type Chart struct {
 	Rows   []chartRow
 }
 
-// legend is an entry of the legend.
 type legend struct{ Class, Name string }
 
 // mark is a time on the axis.
@@ -75,7 +75,6 @@ type chartRow struct {
 	Bars                       []chartBar
 }
 
-// chartBar is a part of a bar: a span in one colour.
 type chartBar struct {
 	Class, Text string
 	Left, Width float64 // in percent
@@ -97,11 +96,7 @@ func NewChart(from, to time.Time, rows []Row) Chart {
 		}
 		chart.Rows = append(chart.Rows, row)
 	}
-	for _, l := range legends {
-		if used[l.Class] {
-			chart.Legend = append(chart.Legend, l)
-		}
-	}
+	chart.Legend = slices.DeleteFunc(slices.Clone(legends), func(l legend) bool { return !used[l.Class] })
 	return chart
 }
 
@@ -146,7 +141,6 @@ func classOf(looks string, failed bool) string {
 	return cmp.Or(classes[looks], "other")
 }
 
-// axis is the time that the page shows.
 type axis struct{ from, to time.Time }
 
 // shortestAxis is the time that a page shows at least.
@@ -166,7 +160,6 @@ func (a axis) at(t time.Time) float64 {
 	return 100 * min(1, max(0, part))
 }
 
-// ticks returns round times on the axis.
 func (a axis) ticks() []mark {
 	const most = 7
 	steps := []time.Duration{

@@ -5,7 +5,6 @@ import "time"
 // fewEnds is the number of operations that must have ended for an estimate.
 const fewEnds = 3
 
-// end is an operation that has ended.
 type end struct{ from, to time.Time }
 
 // estimate returns how long the remaining machines will take, if they end as often as the others have ended between the begin of the

@@ -62,9 +62,7 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 		m.NotReady, m.Failed, m.Step, m.Since = true, true, stateChecked, check.Failed.Local()
 		m.Reason = "the ready check has failed: " + check.Target
 	}
-	if m.Name == "" {
-		m.Name = n.UUID
-	}
+	m.Name = cmp.Or(m.Name, n.UUID)
 	if note := notes.TurnOf(n); note != nil {
 		m.takeTurn(note, note.Instance == n.InstanceUUID, now)
 	}

@@ -55,7 +55,6 @@ func (c Change) line() string {
 	return fmt.Sprintf("%s  %s -> %s after %s%s", c.Name, c.From, c.To, Took(c.After), because(c.Reason))
 }
 
-// because writes the reason of a failure after a state.
 func because(reason string) string {
 	if reason == "" {
 		return ""

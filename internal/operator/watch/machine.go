@@ -89,5 +89,4 @@ const stateDeleted = "deleted"
 // stateLeft is shown as the state of machines that have left the selection, because an allocation of others has them now.
 const stateLeft = "reserved by others"
 
-// gone reports whether the machine is not in the list any more.
 func (m Machine) gone() bool { return m.State == stateDeleted || m.State == stateLeft }

@@ -39,7 +39,6 @@ func (p *Page) write(v View, last bool) error {
 	return WritePage(p.File, text.Bytes())
 }
 
-// pageData is what the template shows.
 type pageData struct {
 	View
 	Head    Head

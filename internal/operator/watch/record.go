@@ -91,7 +91,6 @@ func (r *Recorder) Update(v View, changes []Change) error {
 	return cmp.Or(r.err, r.write(lines...))
 }
 
-// entryOf returns the line about a machine.
 func entryOf(at time.Time, m Machine) Entry {
 	e := Entry{
 		At: at, Node: m.ID, Name: m.Name, State: m.State, Doing: m.doing(), Instance: m.Instance, Allocation: m.Allocation,
@@ -175,7 +174,6 @@ func (r *Recorder) End(v View) error {
 	return errors.Join(err, r.out.Close())
 }
 
-// machines returns the machines of the last sample, by name.
 func (m *Model) machines() []Machine {
 	var all []Machine
 	for _, t := range m.tracks {

@@ -71,7 +71,6 @@ func (r *runner) view() View {
 	return r.m.View(r.m.now.Add(time.Since(r.taken)))
 }
 
-// answer is the result of a list.
 type answer struct {
 	sample Sample
 	took   time.Duration
@@ -117,7 +116,6 @@ func (r *runner) list(ctx context.Context) (answer, error) {
 	return await(ctx, got, r.tick)
 }
 
-// update shows a sample.
 func (r *runner) update(s Sample) error {
 	changes := r.m.Add(s)
 	if r.o.Keep > 0 {

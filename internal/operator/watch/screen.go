@@ -41,7 +41,6 @@ const (
 	reset         = "\x1b[0m"
 )
 
-// piece is a text in one colour.
 type piece struct {
 	text   string
 	colour colour
@@ -222,5 +221,4 @@ func (r Row) fitting(width int) string {
 	return labelled(fit(r.Name, max(shortestName, utf8.RuneCountInString(r.Name)-more)), r.Allocation)
 }
 
-// pad brings a text to a width.
 func pad(s string, width int) string { return fmt.Sprintf("%-*s", width, fit(s, width)) }

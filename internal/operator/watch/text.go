@@ -48,7 +48,6 @@ func Problem(err error) string {
 	return rest.OneLine(err.Error())
 }
 
-// fit cuts a text to a number of columns.
 func fit(s string, width int) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s
@@ -59,7 +58,6 @@ func fit(s string, width int) string {
 	return string([]rune(s)[:width-1]) + "…"
 }
 
-// labelled writes the name of a node, and that of the allocation that has it.
 func labelled(name, allocation string) string {
 	if allocation == "" || allocation == name {
 		return name
@@ -67,7 +65,6 @@ func labelled(name, allocation string) string {
 	return name + " (" + allocation + ")"
 }
 
-// summary writes the counts of a view in one line.
 func (v View) summary() string {
 	parts := []string{v.done()}
 	if !v.idle() {
@@ -99,7 +96,6 @@ func (v View) summary() string {
 // idle reports whether no machine counts, because no operation has begun.
 func (v View) idle() bool { return v.Goal == "" && v.Total == 0 }
 
-// done writes how many machines are done.
 func (v View) done() string {
 	if v.idle() {
 		return "nothing in progress"
@@ -107,7 +103,6 @@ func (v View) done() string {
 	return fmt.Sprintf("%d of %d done", v.Done, v.Total)
 }
 
-// counted is the number of machines that are done, failed, in progress or waiting.
 func (v View) counted() int { return v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed) }
 
 // announced says what the machines are that count only because the caller has announced them: machines of the selection that rest now, lost

@@ -98,7 +98,6 @@ func (m *Model) View(now time.Time) View {
 	return v
 }
 
-// row returns a machine at a moment.
 func (m *Model) row(t *track, now time.Time) Row {
 	spans := slices.Clone(t.spans)
 	last := &spans[len(spans)-1]

@@ -46,7 +46,6 @@ type Span struct {
 	InProgress, Failed bool
 }
 
-// length is how long the span lasted.
 func (s Span) length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
 // Change is a change of what a machine does.
@@ -262,7 +261,6 @@ func (m *Model) note(t *track, last Machine, at time.Time, first bool) {
 	}
 }
 
-// statusOf returns what a machine counts as.
 func (m *Model) statusOf(t *track) Status {
 	switch {
 	case t.State == stateLeft, t.State == stateDeleted && m.goal != "" && m.goal != GoalDeleted:

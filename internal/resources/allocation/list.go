@@ -31,7 +31,6 @@ type filter struct {
 	Owner         types.String `tfsdk:"owner"`
 }
 
-// ListResourceConfigSchema describes the filters.
 func (a *allocation) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{
@@ -54,7 +53,6 @@ func (a *allocation) ListResourceConfigSchema(_ context.Context, _ list.ListReso
 	}
 }
 
-// List streams the allocations.
 func (a *allocation) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var f filter
 	diags := req.Config.Get(ctx, &f)

@@ -42,7 +42,6 @@ func (m *model) purpose() string {
 	return ""
 }
 
-// wish returns what the allocation asks for.
 func (m *model) wish(ctx context.Context) allocate.Wish {
 	return allocate.Wish{
 		Name: framework.TextOf[string](m.Name), Class: framework.TextOf[string](m.ResourceClass), Owner: framework.TextOf[string](m.Owner),

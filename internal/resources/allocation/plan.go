@@ -29,8 +29,9 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if state != nil && a.RefuseLost(ctx, kindAllocation, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
-	if state != nil && plan != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw),
-		"allocation "+state.ID.ValueString(), &resp.Diagnostics) {
+	if state != nil && plan != nil && framework.IsRestored(ctx, req, "allocation "+state.ID.ValueString(), &resp.Diagnostics) {
+		framework.Show(&resp.Diagnostics, allocate.DecideRestore(state.NodeName.ValueString(), !a.Restores())...)
+		plan = state
 		plan.State = types.StringUnknown()
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 		framework.PlanSteps(ctx, req, resp, []allocate.Step{{Do: allocate.DoRestore}})

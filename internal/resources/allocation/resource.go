@@ -134,7 +134,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		switch suspended, err := a.Site.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
-		case suspended || a.keepsLost(ctx, &state, missing, resp):
+		case suspended || a.keepsLost(ctx, &state, kept, missing, resp):
 		default:
 			framework.WarnUnseen(&resp.Diagnostics, a.Site.Ironic.Project(), "Allocation "+state.ID.ValueString())
 			resp.State.RemoveResource(ctx)
@@ -163,13 +163,13 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 // keepsLost reports whether an allocation that does not exist stays in the state: its node does not exist, either, so Ironic has lost both.
 // A node that exists says itself that the reservation has ended, or that its record is being restored. missing is why the allocation was
 // not found.
-func (a *allocation) keepsLost(ctx context.Context, state *model, missing error, resp *resource.ReadResponse) bool {
+func (a *allocation) keepsLost(ctx context.Context, state *model, kept *private, missing error, resp *resource.ReadResponse) bool {
 	if !framework.IsSet(state.NodeID) {
 		return false
 	}
 	node, err := a.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
-	claimed := err == nil && node.InstanceUUID == state.ID.ValueString()
-	if err == nil && allocate.IsRestoring(node, state.ID.ValueString()) {
+	claimed := err == nil && notes.Claimant(node) == state.ID.ValueString()
+	if err == nil && (allocate.IsRestoring(node, state.ID.ValueString()) || kept.isOlder(node)) {
 		err = missing
 	}
 	return a.KeepsLost(ctx, resp.Private, lost.Record{
@@ -255,7 +255,6 @@ func (a *allocation) restore(ctx context.Context, plan, state *model, limit time
 	a.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
 }
 
-// Delete releases the node.
 func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	defer a.Finish(ctx, &resp.Diagnostics)
 	var state model
@@ -303,4 +302,14 @@ func take(m *model, found *ironic.Allocation, node *ironic.Node, failed error, k
 	}
 	m.NodeName = framework.OrNull(reserved.Name)
 	kept.see(reserved)
+	if node != nil && kept.Reserved.IsZero() {
+		kept.Reserved = node.ChangedAt()
+	}
+}
+
+var _ resource.ResourceWithMoveState = (*allocation)(nil)
+
+// MoveState takes over allocations of terraform-provider-ironic and its fork.
+func (a *allocation) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{framework.MoveFrom("ironic_allocation_v1", "ironic_allocation")}
 }

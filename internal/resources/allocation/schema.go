@@ -22,7 +22,6 @@ import (
 // mayReserveAnew ends the descriptions of attributes that demand something of the node.
 const mayReserveAnew = " **A change may replace the allocation.**"
 
-// Schema describes metal_allocation.
 func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	resp.Schema = schema.Schema{

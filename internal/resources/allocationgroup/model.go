@@ -32,7 +32,6 @@ type model struct {
 	Members        types.Map      `tfsdk:"members"`
 }
 
-// memberModel is an element of members.
 type memberModel struct {
 	ID       types.String `tfsdk:"id"`
 	NodeID   types.String `tfsdk:"node_id"`
@@ -44,7 +43,6 @@ var memberType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"id": types.StringType, "node_id": types.StringType, "node_name": types.StringType, "domain": types.StringType,
 }}
 
-// wish returns what the group asks for.
 func (m *model) wish(ctx context.Context) allocate.GroupWish {
 	return allocate.GroupWish{
 		Name: framework.TextOf[string](m.Name), Size: framework.IntOf(m.Size), MaxPerDomain: framework.IntOf(m.MaxPerDomain),
@@ -65,7 +63,6 @@ func (m *model) seen(ctx context.Context, kept private) allocate.GroupSeen {
 	return allocate.GroupSeen{Was: &was, Members: m.entries(ctx), Leftovers: framework.StringSet(m.Leftovers), Imported: kept.Imported}
 }
 
-// label names the group in messages.
 func (m *model) label(ctx context.Context) string {
 	return "group " + cmp.Or(m.Name.ValueString(), allocate.KeyPrefix(m.entries(ctx), ""))
 }
@@ -78,7 +75,6 @@ func (m *model) group(ctx context.Context) (g *allocate.Group, byKey map[string]
 	return g, byKey
 }
 
-// entries returns the elements of members; none if it is null or unknown.
 func (m *model) entries(ctx context.Context) map[string]allocate.Member {
 	models := map[string]memberModel{}
 	if framework.IsSet(m.Members) {
@@ -127,7 +123,6 @@ func (m *model) leave(ctx context.Context, byKey map[string]*allocate.GroupMembe
 	}
 }
 
-// take copies members into the model.
 func (m *model) take(byKey map[string]*allocate.GroupMember) {
 	known := func(text string) decide.Value[string] { return decide.Value[string]{V: text, Set: text != ""} }
 	entries := map[string]allocate.Member{}

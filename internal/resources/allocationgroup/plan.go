@@ -28,8 +28,9 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if state != nil && r.RefuseLost(ctx, kindGroup, state.ID.ValueString(), "", req.Plan.Raw.IsNull(), &resp.Diagnostics) {
 		return
 	}
-	if state != nil && plan != nil && framework.IsRestored(ctx, req.Private, !req.Plan.Raw.Equal(req.State.Raw), "the "+state.label(ctx),
-		&resp.Diagnostics) {
+	if state != nil && plan != nil && framework.IsRestored(ctx, req, "the "+state.label(ctx), &resp.Diagnostics) {
+		framework.Show(&resp.Diagnostics, allocate.DecideRestore("the "+state.label(ctx), !r.Restores())...)
+		plan = state
 		plan.Leftovers = types.SetUnknown(types.StringType)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 		framework.PlanSteps(ctx, req, resp, []allocate.Step{{Do: allocate.DoRestore}})

@@ -79,7 +79,6 @@ func (r *group) reserve(ctx context.Context, plan *model, wanted *allocate.Group
 	return err
 }
 
-// Read refreshes the state.
 func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -130,7 +129,7 @@ func (r *group) keepsLost(ctx context.Context, state *model, now map[string]*all
 			_, err = r.Site.Ironic.AllocationForRefresh(ctx, was.ID.V)
 		}
 		if api.IsNotFound(err) {
-			claimed = claimed && node != nil && node.InstanceUUID == was.ID.V
+			claimed = claimed && node != nil && notes.Claimant(node) == was.ID.V
 			machines, missing = append(machines, cmp.Or(was.NodeName.V, was.NodeID.V)), err
 		}
 	}
@@ -296,7 +295,6 @@ func (r *group) release(ctx context.Context, gone []string, plan, now *model, di
 	now.setEntries(entries)
 }
 
-// Delete releases the nodes of all members.
 func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	defer r.Finish(ctx, &resp.Diagnostics)
 	var state model

@@ -28,7 +28,6 @@ const (
 	newMembersOnly = " A change concerns members that get a node later."
 )
 
-// Schema describes metal_allocation_group.
 func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Reserves nodes for all members of a group, or none: if a node is missing, nothing stays reserved. " +

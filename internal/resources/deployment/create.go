@@ -165,7 +165,6 @@ func (d *deployment) begin(ctx context.Context, wanted deploy.Deployment, m *mac
 	return deploy.BootISO(ctx, m, wanted, o)
 }
 
-// reservation is the reservation of a node for a new deployment.
 type reservation struct {
 	instance string
 	by       *notes.Creation // the mark of the killed run that has made it; nil if there is none

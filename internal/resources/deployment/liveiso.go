@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
@@ -106,11 +105,7 @@ func bootStatusSchema() schema.Attribute {
 
 // liveISO is live_iso; nil if it is null or unknown.
 func (m *model) liveISO(ctx context.Context) *liveISOModel {
-	var iso liveISOModel
-	if !framework.IsSet(m.LiveISO) || m.LiveISO.As(ctx, &iso, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &iso
+	return framework.Decoded[liveISOModel](ctx, m.LiveISO)
 }
 
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
@@ -132,7 +127,6 @@ func (m *model) firstSeen(ctx context.Context, kept *private) time.Time {
 	return now.At
 }
 
-// bootStatus returns a status as boot_status.
 func bootStatus(ctx context.Context, s bootiso.Status) types.Object {
 	obsolete, _ := types.SetValueFrom(ctx, types.StringType, append([]string{}, s.Obsolete...))
 	return types.ObjectValueMust(bootStatusTypes, map[string]attr.Value{
@@ -167,7 +161,6 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, last deploy.Wan
 	m.BootStatus = bootStatus(ctx, deploy.BootAnswer(node, want).Now)
 }
 
-// validateLiveISO checks what attributes cannot check alone.
 func validateLiveISO(m *model, diags *diag.Diagnostics) {
 	if m.LiveISO.IsNull() {
 		return

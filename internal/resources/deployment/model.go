@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -99,21 +99,12 @@ type configDriveModel struct {
 	ContentBase64     types.String         `tfsdk:"content_base64"`
 }
 
-// image returns the image block; nil if it is null or unknown.
 func (m *model) image(ctx context.Context) *imageModel {
-	var image imageModel
-	if !framework.IsSet(m.Image) || m.Image.As(ctx, &image, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &image
+	return framework.Decoded[imageModel](ctx, m.Image)
 }
 
 func (m *model) configDrive(ctx context.Context) *configDriveModel {
-	var drive configDriveModel
-	if !framework.IsSet(m.ConfigDrive) || m.ConfigDrive.As(ctx, &drive, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &drive
+	return framework.Decoded[configDriveModel](ctx, m.ConfigDrive)
 }
 
 // deployment converts a configuration to a deployment of Ironic. It needs the configuration rather than the plan, because only
@@ -183,9 +174,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 			continue
 		}
 		if name == "meta_data" {
-			for key, value := range content {
-				meta[key] = value
-			}
+			maps.Copy(meta, content)
 			continue
 		}
 		drive[name] = content
@@ -238,7 +227,6 @@ const kindDeployment = "metal_deployment"
 // isImported reports whether a state is that of a new import: it has the id only.
 func (m *model) isImported() bool { return m.InstanceID.IsNull() }
 
-// importNode copies the reservation of an imported node into the model.
 func (m *model) importNode(node *ironic.Node) {
 	m.InstanceID, m.AllocationID = framework.OrNull(node.InstanceUUID), framework.OrNull(node.AllocationUUID)
 	m.NodeID, m.Attempts = types.StringValue(node.UUID), types.Int64Value(0)
@@ -274,7 +262,6 @@ func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 
-// field returns the field that has an attribute.
 func (m *model) field(attribute string) reflect.Value {
 	fields := reflect.ValueOf(m).Elem()
 	i := 0
@@ -293,7 +280,6 @@ func (m *model) content() map[string]attr.Value {
 	return values
 }
 
-// takeContent copies some attributes of the content from another model.
 func (m *model) takeContent(other *model, names []string) {
 	for _, name := range names {
 		m.field(name).Set(other.field(name))
@@ -319,7 +305,6 @@ const (
 	defaultMaxNodes   = 3
 )
 
-// quarantines reports whether a node on which the deployment fails is put into quarantine.
 func (m *model) quarantines() bool { return m.OnFailure.ValueString() == failureQuarantine }
 
 // mostNodes returns max_nodes, or its default.
@@ -333,7 +318,6 @@ func (m *model) mostNodes() int {
 // tries returns max_attempts, or its default.
 func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
 
-// switchPower switches the node as configured.
 func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time.Duration) error {
 	switch m.PowerState.ValueString() {
 	case framework.PowerOn:
@@ -344,7 +328,6 @@ func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time
 	return nil
 }
 
-// offMode returns power_off_mode.
 func (m *model) offMode() machine.OffMode { return machine.OffMode(m.PowerOffMode.ValueString()) }
 
 // adopted reports whether the machine runs what others have deployed on it.

@@ -98,7 +98,6 @@ func (d *deployment) checkServer(ctx context.Context, config *model, server depl
 	d.foreseeRefusals(ctx, server, diags)
 }
 
-// planEnd plans that the deployment is destroyed.
 func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, diags *diag.Diagnostics) {
 	kept.Replaces = replacement{}
 	if state == nil {
@@ -186,7 +185,6 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 	)...)
 }
 
-// foreseeRefusals says what Ironic will refuse to the user.
 func (d *deployment) foreseeRefusals(ctx context.Context, look deploy.Look, diags *diag.Diagnostics) {
 	var find expect.FindNode
 	switch {
@@ -222,7 +220,6 @@ func rights(look deploy.Look) (needs []framework.Right) {
 	return needs
 }
 
-// foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
 	if state.OnDestroy.ValueString() != destroyForget &&
 		deploy.IsDeployed(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {

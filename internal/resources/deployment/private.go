@@ -40,7 +40,6 @@ func (p *private) see(node *ironic.Node, deployed bool) {
 	p.Sight = deploy.SightOf(node)
 }
 
-// begun notes that Ironic works on the deployment of a node, or has done so.
 func (p *private) begun(node *ironic.Node) {
 	p.Unbegun = p.Unbegun && !deploy.Begun(ironic.State(node.ProvisionState))
 }
@@ -58,7 +57,6 @@ func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error
 	p.Sight.Switched = "" // polls do not show it; the next refresh does
 }
 
-// noteFootprint notes the footprint of a machine after an update.
 func (p *private) noteFootprint(ctx context.Context, m *machine.Machine, change deploy.FootprintChange) {
 	switch change {
 	case deploy.FootprintStays:

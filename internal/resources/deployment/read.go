@@ -114,7 +114,6 @@ var _ list.ListResourceWithConfigure = (*deployment)(nil)
 // NewList returns the list resource metal_deployment.
 func NewList() list.ListResource { return &deployment{} }
 
-// ListResourceConfigSchema describes the filters.
 func (d *deployment) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the deployments: the nodes of Ironic that are reserved and run something, or may run something, and " +
@@ -145,7 +144,6 @@ func (d *deployment) List(ctx context.Context, req list.ListRequest, stream *lis
 	}.Results(ctx, req)
 }
 
-// fill sets a listed deployment.
 func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Resource) diag.Diagnostics {
 	var m model
 	diags := framework.Listed(ctx, to, node.UUID, &m)
@@ -163,7 +161,6 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 	return diags
 }
 
-// twinInState warns that the state has two deployments of a node.
 func twinInState(node *ironic.Node) decide.Notice {
 	return deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of "+
 		"them out of the state with terraform state rm, and then out of the configuration.")

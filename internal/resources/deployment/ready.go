@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
@@ -89,25 +88,14 @@ func readySchema() schema.Attribute {
 // defaultReadyTimeout is the default of ready_check.timeout.
 const defaultReadyTimeout = 15 * time.Minute
 
-// ready returns ready_check; nil if it is null or unknown.
 func (m *model) ready(ctx context.Context) *readyModel {
-	var ready readyModel
-	if !framework.IsSet(m.ReadyCheck) || m.ReadyCheck.As(ctx, &ready, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &ready
+	return framework.Decoded[readyModel](ctx, m.ReadyCheck)
 }
 
-// http returns ready_check.http; nil if it is null or unknown.
 func (m *readyModel) http(ctx context.Context) *readyHTTPModel {
-	var http readyHTTPModel
-	if !framework.IsSet(m.HTTP) || m.HTTP.As(ctx, &http, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &http
+	return framework.Decoded[readyHTTPModel](ctx, m.HTTP)
 }
 
-// validate refuses what the check could not do.
 func (m *readyModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 	at := path.Root("ready_check")
 	switch {
@@ -144,7 +132,6 @@ func (m *readyModel) limit() time.Duration {
 	return framework.DurationOf(m.Timeout)
 }
 
-// check returns the check.
 func (m *readyModel) check(ctx context.Context) (c readiness.Check, err error) {
 	c = readiness.Check{TCP: m.TCP.ValueString(), Timeout: m.limit(), StableFor: framework.DurationOf(m.StableFor)}
 	http := m.http(ctx)
@@ -176,7 +163,6 @@ const (
 	afterUpdate = "The machine keeps running, and the state has what was applied. The next apply only checks again."
 )
 
-// awaitReady waits until the machine answers as configured.
 func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string) error {
 	ready := m.ready(ctx)
 	if ready == nil {
@@ -203,21 +189,5 @@ func readyAfter(planned types.Bool, checked decide.Value[bool]) types.Bool {
 	if checked.IsNull() {
 		return planned
 	}
-	return toBool(checked)
-}
-
-// flag returns a setting that is true or false.
-func flag(value types.Bool) decide.Value[bool] {
-	return decide.Value[bool]{V: value.ValueBool(), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
-}
-
-// toBool is the reverse of flag.
-func toBool(v decide.Value[bool]) types.Bool {
-	switch {
-	case v.Unknown:
-		return types.BoolUnknown()
-	case v.Set:
-		return types.BoolValue(v.V)
-	}
-	return types.BoolNull()
+	return framework.FlagValue(checked)
 }

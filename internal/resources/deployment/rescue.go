@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -43,11 +42,10 @@ func rescueSchema() schema.Attribute {
 
 // rescuePassword returns the password of a configuration, or "".
 func (m *model) rescuePassword(ctx context.Context) string {
-	var rescue rescueModel
-	if !framework.IsSet(m.Rescue) || m.Rescue.As(ctx, &rescue, basetypes.ObjectAsOptions{}).HasError() {
-		return ""
+	if rescue := framework.Decoded[rescueModel](ctx, m.Rescue); rescue != nil {
+		return rescue.PasswordWO.ValueString()
 	}
-	return rescue.PasswordWO.ValueString()
+	return ""
 }
 
 // unsureRescue is the value of a machine that must enter or leave rescue mode once more: it differs from every configured one.

@@ -38,12 +38,10 @@ func New() resource.Resource { return &deployment{} }
 
 type deployment struct{ framework.WithClient }
 
-// Metadata names the resource.
 func (d *deployment) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "metal_deployment"
 }
 
-// IdentitySchema describes its identity.
 func (d *deployment) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = framework.IdentitySchema("UUID of the node.")
 }
@@ -59,7 +57,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	end := deploy.EndOf(deploy.Wish{Adopt: state.adopted(), OnDestroy: plain[deploy.OnDestroy](state.OnDestroy)})
+	end := deploy.EndOf(deploy.Wish{Adopt: state.adopted(), OnDestroy: framework.TextOf[deploy.OnDestroy](state.OnDestroy)})
 	switch end.Do { //nolint:exhaustive // it ends something
 	case deploy.DoRelease:
 		d.endAdoption(ctx, &state, &resp.Diagnostics)

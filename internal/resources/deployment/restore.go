@@ -10,14 +10,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
 // planRestore plans that Ironic knows again what runs, and nothing else. It reports whether that is the plan.
 func (d *deployment) planRestore(
 	ctx context.Context, state *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 ) bool {
-	changes := !req.Plan.Raw.Equal(req.State.Raw)
-	if !framework.IsRestored(ctx, req.Private, changes, "the deployment on "+state.lostRecord().Machine, &resp.Diagnostics) {
+	if !framework.IsRestored(ctx, req, "the deployment on "+state.lostRecord().Machine, &resp.Diagnostics) {
 		return false
 	}
 	plan := *state
@@ -38,6 +38,8 @@ func (u *update) restoration() deploy.Restoration {
 	r := deploy.Restoration{
 		Instance: u.prior.InstanceID.ValueString(), VIFs: u.plan.vifs(), Protected: u.prior.Protected.ValueBool(), Timeout: u.limit,
 	}
+	seen := u.kept.Updated
+	r.IsOlder = func(n *ironic.Node) bool { return lost.IsOther(seen, n, r.Instance) }
 	if u.prior.AllocationID.ValueString() == r.Instance {
 		r.Allocation = r.Instance
 	}

@@ -198,7 +198,7 @@ func TestFakeRollout_memberThatNeverAnswersIsReplaced(t *testing.T) {
 	s.Fake.Set(node, "provision_state", "wait call-back")
 	s.Fake.Set(node, "target_provision_state", "active")
 	w.Configure(config("v2"))
-	w.Must("apply", "-auto-approve", "-refresh=false")
+	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[notes.KeyTurn] != nil {
 		t.Errorf("the note of a turn is left: %v", extra)

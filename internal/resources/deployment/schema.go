@@ -21,7 +21,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
-// Schema describes metal_deployment.
 func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	resp.Schema = schema.Schema{

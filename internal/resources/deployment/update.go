@@ -31,7 +31,6 @@ type update struct {
 	seen         time.Time // when the live ISO was first wanted
 }
 
-// newUpdate collects the values of an update.
 func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) *update {
 	diags := &resp.Diagnostics
 	u := &update{plan: &model{}, config: &model{}, prior: &model{}}
@@ -223,7 +222,7 @@ func (u *update) ending(m *machine.Machine, at deploy.Phase, err error) deploy.E
 	return deploy.Ending{
 		Steps: u.steps, Phase: at, Failed: err != nil, Interrupted: failure.IsInterrupted(err), Restarting: m.Started(),
 		Runs: u.what.DeployedWith(m.Node()), State: m.State(), Rescues: !u.plan.Rescue.Equal(u.prior.Rescue),
-		NewContent: u.plan.recordsContent(u.prior), Adopts: u.prior.adopted() || u.plan.adopted(), Ready: flag(u.plan.Ready),
+		NewContent: u.plan.recordsContent(u.prior), Adopts: u.prior.adopted() || u.plan.adopted(), Ready: framework.FlagOf(u.plan.Ready),
 	}
 }
 
@@ -291,7 +290,6 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-// next returns the state after an update.
 func (u *update) next(node *ironic.Node, attempts int, outcome deploy.Outcome) model {
 	planned := *u.plan
 	if !outcome.Arrived {

@@ -167,7 +167,6 @@ func (m *imageModel) validatePullSecret(diags *diag.Diagnostics) {
 	}
 }
 
-// validateType refuses settings that do not belong to the type of the image.
 func (m *imageModel) validateType(diags *diag.Diagnostics) {
 	if m.Type.IsUnknown() {
 		return

@@ -39,14 +39,12 @@ func vifsSchema() schema.Attribute {
 	}
 }
 
-// vifAttribute returns an attribute of an element of vifs, a string.
 func vifAttribute(element attr.Value, name string) types.String {
 	object, _ := element.(types.Object)
 	value, _ := object.Attributes()[name].(types.String)
 	return value
 }
 
-// vifs returns the VIFs of a model.
 func (m *model) vifs() (vifs []deploy.VIF) {
 	for _, element := range m.VIFs.Elements() {
 		vifs = append(vifs, vifOf(element))
@@ -54,17 +52,14 @@ func (m *model) vifs() (vifs []deploy.VIF) {
 	return vifs
 }
 
-// vifOf returns an element of vifs.
 func vifOf(element attr.Value) deploy.VIF {
 	return deploy.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "mac").ValueString()}
 }
 
-// namesPorts reports whether a VIF names its port.
 func (m *model) namesPorts() bool {
 	return slices.ContainsFunc(m.VIFs.Elements(), func(element attr.Value) bool { return !vifAttribute(element, "mac").IsNull() })
 }
 
-// validateVIFs refuses a VIF or port that occurs twice.
 func (m *model) validateVIFs(diags *diag.Diagnostics) {
 	for _, name := range []string{"id", "mac"} {
 		seen := map[string]bool{}

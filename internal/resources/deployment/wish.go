@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
@@ -38,30 +37,21 @@ func text(ctx context.Context, value attr.Value) deploy.Text {
 	return decide.Known(value.String())
 }
 
-// plain returns a string.
-func plain[T ~string](value types.String) decide.Value[T] {
-	switch {
-	case value.IsUnknown():
-		return decide.Unknown[T]()
-	case value.IsNull():
-		return decide.Value[T]{}
-	}
-	return decide.Known(T(value.ValueString()))
-}
-
 // wish returns what a plan or state asks for. Power, protection and what is deployed are those of the configuration, which alone has
 // write-only values and says what it leaves open.
 func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Diagnostics) deploy.Wish {
 	deployed, problems := config.deployment(ctx)
 	diags.Append(problems...)
 	w := deploy.Wish{
-		Node: plain[string](m.NodeID), Name: plain[string](config.InstanceName), Allocation: plain[string](m.AllocationID),
-		Content: map[string]deploy.Text{},
-		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs),
+		Node: framework.TextOf[string](m.NodeID), Name: framework.TextOf[string](config.InstanceName),
+		Allocation: framework.TextOf[string](m.AllocationID),
+		Content:    map[string]deploy.Text{},
+		Rebuild:    text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue),
+		VIFs:  text(ctx, m.VIFs),
 		Ports: m.vifs(),
-		Power: plain[deploy.PowerState](config.PowerState), OffMode: plain[machine.OffMode](config.PowerOffMode),
-		OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
-		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(),
+		Power: framework.TextOf[deploy.PowerState](config.PowerState), OffMode: framework.TextOf[machine.OffMode](config.PowerOffMode),
+		OnChange: framework.TextOf[deploy.OnChange](config.OnChange), DefaultOnChange: framework.TextOf[deploy.OnChange](d.OnChange),
+		OnDestroy: framework.TextOf[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(),
 		MaxNodes: m.mostNodes(), Deployment: deployed,
 	}
 	for name, value := range m.content() {
@@ -88,39 +78,37 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	return w
 }
 
-// wishOf returns the wish that a state has recorded.
 func (d *deployment) wishOf(ctx context.Context, state *model, diags *diag.Diagnostics) deploy.Wish {
 	return d.wish(ctx, state, state, diags)
 }
 
 // ignoresContent reports whether a refresh need not say what runs.
 func (d *deployment) ignoresContent(m *model) bool {
-	return deploy.Wish{OnChange: plain[deploy.OnChange](m.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange)}.IgnoresContent()
+	return deploy.Wish{
+		OnChange:        framework.TextOf[deploy.OnChange](m.OnChange),
+		DefaultOnChange: framework.TextOf[deploy.OnChange](d.OnChange),
+	}.IgnoresContent()
 }
 
 // seen returns what a state and its private state say. was is the wish that the state has recorded.
 func seen(ctx context.Context, state *model, was deploy.Wish, kept *private) deploy.Seen {
 	return deploy.Seen{
 		Was: was, ID: state.ID.ValueString(), Instance: state.InstanceID.ValueString(), Label: state.ID.ValueString(), Now: time.Now(),
-		State: ironic.State(state.ProvisionState.ValueString()), LastError: plain[string](state.LastError),
-		Attempts: number(state.Attempts),
+		State: ironic.State(state.ProvisionState.ValueString()), LastError: framework.TextOf[string](state.LastError),
+		Attempts: framework.NumberOf(state.Attempts),
 		Rebuilds: state.Rebuilds.ValueInt64(), Restarts: state.Restarts.ValueInt64(),
-		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Name: plain[string](state.InstanceName),
+		Power: framework.TextOf[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(),
+		Name:  framework.TextOf[string](state.InstanceName),
 		Boot:  state.bootStatus(ctx),
-		Ready: flag(state.Ready), Unbegun: kept.Unbegun,
+		Ready: framework.FlagOf(state.Ready), Unbegun: kept.Unbegun,
 		Past: kept.Past, Names: kept.Names, Sight: kept.Sight, Runs: kept.Runs, Last: kept.Last,
 		Restart: kept.Restart,
 	}
 }
 
-func number(value types.Int64) decide.Value[int64] {
-	return decide.Value[int64]{V: value.ValueInt64(), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
-}
-
-// bootStatus returns boot_status.
 func (m *model) bootStatus(ctx context.Context) (status decide.Value[bootiso.Status]) {
-	var s bootStatusModel
-	if !framework.IsSet(m.BootStatus) || m.BootStatus.As(ctx, &s, basetypes.ObjectAsOptions{}).HasError() {
+	s := framework.Decoded[bootStatusModel](ctx, m.BootStatus)
+	if s == nil {
 		return status
 	}
 	status = decide.Known(bootiso.Status{Stale: s.Stale.ValueBool(), Action: bootiso.Action(s.Action.ValueString())})
@@ -135,16 +123,18 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 		m.Restores = state.Restores
 	}
 	m.keepAsked(ctx, state, asked, f.Wish)
-	m.Rebuilds, m.Restarts, m.BootStatus, m.Ready = toInt64(f.Rebuilds), toInt64(f.Restarts), showBoot(ctx, f.Boot), toBool(f.Ready)
+	m.Rebuilds, m.Restarts = framework.NumberValue(f.Rebuilds), framework.NumberValue(f.Restarts)
+	m.BootStatus, m.Ready = showBoot(ctx, f.Boot), framework.FlagValue(f.Ready)
 	if f.Fresh {
 		if state != nil {
 			m.ID, m.NodeName, m.InstanceID = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 		}
 		return
 	}
-	m.LastError, m.Attempts, m.ProvisionState = toString(f.LastError), toInt64(f.Attempts), toString(f.State)
+	m.LastError, m.Attempts = framework.TextValue(f.LastError), framework.NumberValue(f.Attempts)
+	m.ProvisionState = framework.TextValue(f.State)
 	if config.PowerState.IsNull() {
-		m.PowerState = toString(f.Power)
+		m.PowerState = framework.TextValue(f.Power)
 	}
 	if config.Protected.IsNull() {
 		m.Protected = state.Protected
@@ -184,26 +174,6 @@ func (m *model) keepAsked(ctx context.Context, state *model, asked, kept deploy.
 	if kept.LiveISO.Set {
 		m.LiveISO = types.ObjectValueMust(m.LiveISO.AttributeTypes(ctx), parts)
 	}
-}
-
-func toInt64(v decide.Value[int64]) types.Int64 {
-	switch {
-	case v.Unknown:
-		return types.Int64Unknown()
-	case v.Set:
-		return types.Int64Value(v.V)
-	}
-	return types.Int64Null()
-}
-
-func toString[T ~string](v decide.Value[T]) types.String {
-	switch {
-	case v.Unknown:
-		return types.StringUnknown()
-	case v.Set:
-		return types.StringValue(string(v.V))
-	}
-	return types.StringNull()
 }
 
 func showBoot(ctx context.Context, v decide.Value[bootiso.Status]) types.Object {

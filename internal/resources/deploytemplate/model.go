@@ -1,9 +1,12 @@
 package deploytemplate
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 type model struct {
@@ -12,10 +15,15 @@ type model struct {
 	Steps types.List   `tfsdk:"steps"`
 }
 
-// label is how messages name the template.
-func (m *model) label() string { return "deploy template " + m.Name.ValueString() }
+func (m *model) UUID() string { return m.ID.ValueString() }
 
-// body returns the request that creates the template.
+func (m *model) Subject() string { return "deploy template " + m.Name.ValueString() }
+
 func (m *model) body() map[string]any {
 	return map[string]any{"name": m.Name.ValueString(), "steps": framework.DeploySteps(m.Steps)}
+}
+
+func (m *model) Refresh(ctx context.Context, found *ironic.Procedure) {
+	m.Name = types.StringValue(found.Name)
+	m.Steps = framework.RefreshSteps(ctx, framework.ByPriority, m.Steps, found.Steps)
 }

@@ -4,10 +4,8 @@ package deploytemplate
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -25,15 +23,15 @@ func New() resource.Resource { return newDeployTemplate() }
 func NewList() list.ListResource { return newDeployTemplate() }
 
 type deployTemplate struct {
-	framework.Collected[ironic.Procedure]
+	framework.Collected[ironic.Procedure, model, *model]
 }
 
 func newDeployTemplate() *deployTemplate {
-	return &deployTemplate{framework.Collected[ironic.Procedure]{
+	return &deployTemplate{framework.Collected[ironic.Procedure, model, *model]{
 		Resource: framework.Resource{Type: "metal_deploy_template", IsThat: "UUID of the deploy template."},
 		In:       ironic.DeployTemplates, Thing: "deploy template",
 		Listing: "Lists the deploy templates of Ironic, or those with a name. Needs API 1.55.",
-		Label:   func(found *ironic.Procedure) (id, name string) { return found.UUID, found.Name }, Fill: fill,
+		Label:   func(found *ironic.Procedure) (id, name string) { return found.UUID, found.Name },
 	}}
 }
 
@@ -49,40 +47,22 @@ func (r *deployTemplate) Create(ctx context.Context, req resource.CreateRequest,
 		return framework.SameSteps(ctx, framework.ByPriority, plan.Steps, p.Steps)
 	})
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "create "+plan.Subject(), err)
 		return
 	}
 	plan.ID = types.StringValue(made.UUID)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if by != nil {
-		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
+		framework.WarnTakenOver(&resp.Diagnostics, plan.Subject(), by)
 	}
 	err = procedure.EndProcedure(ctx, r.Site, ironic.DeployTemplates, made, by, plan.body(), nil)
 	if notes.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
-	framework.Report(&resp.Diagnostics, "create "+plan.label(), err)
+	framework.Report(&resp.Diagnostics, "create "+plan.Subject(), err)
 }
 
-// Read refreshes the state.
-func (r *deployTemplate) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found := framework.ReadFrom[ironic.Procedure](ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.label(), resp)
-	if found == nil {
-		return
-	}
-	state.Name = types.StringValue(found.Name)
-	state.Steps = framework.RefreshSteps(ctx, framework.ByPriority, state.Steps, found.Steps)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-}
-
-// Update changes name and steps.
 func (r *deployTemplate) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer r.Finish(ctx, &resp.Diagnostics)
 	var plan, state model
@@ -94,31 +74,8 @@ func (r *deployTemplate) Update(ctx context.Context, req resource.UpdateRequest,
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	if err := procedure.UpdateProcedure(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.body(),
 		plan.body()); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "change "+state.Subject(), err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-}
-
-// Delete deletes the template. Machines that were deployed with it stay as they are.
-func (r *deployTemplate) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer r.Finish(ctx, &resp.Diagnostics)
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	framework.DeleteFrom(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.label(), &resp.Diagnostics)
-}
-
-// fill sets a listed deploy template as an import does.
-func fill(ctx context.Context, found *ironic.Procedure, to *tfsdk.Resource) diag.Diagnostics {
-	var m model
-	diags := framework.Listed(ctx, to, found.UUID, &m)
-	if diags.HasError() {
-		return diags
-	}
-	m.Name = types.StringValue(found.Name)
-	m.Steps = framework.RefreshSteps(ctx, framework.ByPriority, m.Steps, found.Steps)
-	return append(diags, to.Set(ctx, &m)...)
 }

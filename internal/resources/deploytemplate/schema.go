@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
-// Schema describes metal_deploy_template.
 func (r *deployTemplate) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Adds deploy steps to deployments that ask for a trait. A deployment uses the template if its `traits`, or " +

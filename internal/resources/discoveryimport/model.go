@@ -42,7 +42,6 @@ func (m *discoveryModel) mark(name string) notes.Discovery {
 	}
 }
 
-// rules converts the model to the rules of package naming.
 func (m *discoveryModel) rules() naming.Rules {
 	r := framework.DiscoveryRules(m.NameTemplate, m.NameStyle, m.Filter)
 	r.Owner, r.MaxHosts = m.Name.ValueString(), int(m.MaxHosts.ValueInt64())
@@ -56,7 +55,6 @@ func (m *discoveryModel) rules() naming.Rules {
 	return r
 }
 
-// discoveredValue converts a machine to an element of hosts.
 func discoveredValue(h naming.Host) attr.Value {
 	facts := framework.DiscoveredFacts(h)
 	facts["id"] = types.StringValue(h.ID)

@@ -131,7 +131,6 @@ func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	}
 }
 
-// decide sets hosts and pending.
 func (m *discoveryModel) decide(seen *found.Survey, state *discoveryModel, diags *diag.Diagnostics) {
 	rules := m.rules()
 	hosts := map[string]attr.Value{}
@@ -189,14 +188,12 @@ func withFacts(all []naming.Host, hosts map[string]attr.Value) []naming.Host {
 	return all
 }
 
-// hostID returns the node UUID of a machine in hosts.
 func hostID(value attr.Value) string {
 	object, _ := value.(types.Object)
 	id, _ := object.Attributes()["id"].(types.String)
 	return id.ValueString()
 }
 
-// withID returns a machine in hosts with another node UUID.
 func withID(value attr.Value, id string) attr.Value {
 	object, _ := value.(types.Object)
 	facts := object.Attributes()

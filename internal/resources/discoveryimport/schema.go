@@ -26,7 +26,6 @@ var discoveredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"cpus": types.Int64Type, "memory_mb": types.Int64Type, "disks_gb": types.MapType{ElemType: types.Int64Type},
 }}
 
-// Schema describes metal_discovery_import.
 func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}

@@ -58,12 +58,9 @@ type row[T attr.Value] struct {
 	later  bool                 // on a new host, Ironic or the walk decides the value during the apply
 }
 
-// attribute derives the functions from the row.
 func (r row[T]) attribute() attribute {
 	a := attribute{name: r.name, schema: r.schema}
-	if r.with == "" {
-		r.with = r.path
-	}
+	r.with = cmp.Or(r.with, r.path)
 	if r.since > 0 {
 		a.feature = func(config *model) framework.Feature {
 			return framework.Feature{Used: !(*r.of(config)).IsNull(), Since: r.since, Name: path.Root(r.name)}
@@ -101,7 +98,6 @@ func (r row[T]) attribute() attribute {
 	return a
 }
 
-// scalar converts a string or bool to its JSON value.
 func scalar(value attr.Value) any {
 	switch v := value.(type) {
 	case types.String:
@@ -165,7 +161,6 @@ func texts(description string, validators ...validator.Map) schema.MapAttribute 
 	}
 }
 
-// shown is a read-only string.
 func shown(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

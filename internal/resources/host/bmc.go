@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -76,16 +75,8 @@ func bmcSchema() schema.Attribute {
 	}
 }
 
-// bmc returns the bmc block; nil if it is null or unknown.
 func (m *model) bmc(ctx context.Context) *bmcModel {
-	if !framework.IsSet(m.BMC) {
-		return nil
-	}
-	var bmc bmcModel
-	if m.BMC.As(ctx, &bmc, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return &bmc
+	return framework.Decoded[bmcModel](ctx, m.BMC)
 }
 
 // encodeBMC adds the settings that follow from the bmc block. Configured interfaces take precedence over those of its scheme.
@@ -202,7 +193,6 @@ func powerControlAttribute() attribute {
 // byAgent reports whether Ironic prepares the machine through its agent.
 func (m *model) byAgent() bool { return m.PowerControl.ValueString() == powerByAgent }
 
-// validateAgent refuses what Ironic cannot do through its agent.
 func (m *model) validateAgent(diags *diag.Diagnostics) {
 	if !m.byAgent() {
 		return
@@ -222,7 +212,6 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 	}
 }
 
-// interfacesPath returns the path of a hardware interface.
 func interfacesPath(kind string) path.Path { return path.Root("hardware_interfaces").AtName(kind) }
 
 // interfaces returns the known hardware interfaces of the model.
@@ -242,9 +231,7 @@ func (m *model) interfaces() map[string]string {
 // secrets returns the write-only values by key of driver_info. Only a configuration has them.
 func (m *model) secrets(ctx context.Context) map[string]any {
 	secrets := map[string]any{}
-	for key, value := range framework.StringMap(m.DriverInfoWO) {
-		secrets[key] = value
-	}
+	maps.Copy(secrets, objectOf(m.DriverInfoWO))
 	if block := m.bmc(ctx); block != nil && framework.IsSet(block.PasswordWO) {
 		if bmc, err := driverinfo.ParseBMC(block.Address.ValueString()); err == nil {
 			secrets[bmc.PasswordKey] = block.PasswordWO.ValueString()

@@ -65,7 +65,6 @@ func skipBlockDevicesAttribute() attribute {
 	return a
 }
 
-// hintsOf returns the hints of skip_block_devices, those that are known.
 func hintsOf(ctx context.Context, set types.Set) (hints decide.Value[[]disks.Hint]) {
 	if set.IsNull() {
 		return hints
@@ -80,13 +79,11 @@ func hintsOf(ctx context.Context, set types.Set) (hints decide.Value[[]disks.Hin
 	return hints
 }
 
-// keepsMore reports whether a plan keeps disks that a state does not keep.
 func (m *model) keepsMore(ctx context.Context, state *model) bool {
 	now := hintsOf(ctx, m.SkipBlockDevices)
 	return now.Unknown || len(disks.Lacking(now.V, hintsOf(ctx, state.SkipBlockDevices).V)) > 0
 }
 
-// hintsValidator accepts hints that Ironic's agent understands.
 type hintsValidator struct{}
 
 // Description says what it accepts.
@@ -94,7 +91,6 @@ func (hintsValidator) Description(context.Context) string {
 	return "must have hints with the keys " + strings.Join(disks.HintKeys, ", ")
 }
 
-// MarkdownDescription is Description.
 func (v hintsValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 // ValidateSet refuses others.

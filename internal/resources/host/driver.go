@@ -161,7 +161,6 @@ var noTexts = map[string]string{
 // anyTextIsTrue are keys of driver_info in which every text counts as true.
 var anyTextIsTrue = []string{"agent_burnin_fio_disk_smart_test", "config_via_floppy", "config_via_removable"}
 
-// validateKeys refuses keys that are attributes of their own.
 func (m *model) validateKeys(diags *diag.Diagnostics) {
 	for name, values := range map[string]types.Map{
 		"properties": m.Properties, "driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO,
@@ -271,7 +270,6 @@ func (m *model) hardwareInterface(ctx context.Context, config, state *model, kin
 	return is
 }
 
-// hidesAddress reports whether the BMC address is not known yet.
 func (m *model) hidesAddress(ctx context.Context) bool {
 	block := m.bmc(ctx)
 	return m.BMC.IsUnknown() || block != nil && block.Address.IsUnknown()

@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -227,7 +226,6 @@ func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	return live, disabled.ValueBool()
 }
 
-// rollout returns hardware_changes.rollout.
 func (m *model) rollout() types.Object {
 	value, _ := m.HardwareChanges.Attributes()["rollout"].(types.Object)
 	return value
@@ -293,12 +291,11 @@ func (m *model) hardware(ctx context.Context) (h hosts.Hardware, known bool) {
 
 func (m *model) raid(ctx context.Context) *hosts.RAID {
 	raid := &hosts.RAID{Volumes: []ironic.LogicalDisk{}}
-	var block raidModel
 	var volumes []volumeModel
 	deletes, _ := m.RAID.Attributes()["delete_existing"].(types.Bool)
 	raid.DeleteExisting = m.RAID.IsUnknown() || deletes.IsUnknown() || deletes.ValueBool()
-	if !framework.FullyKnown(ctx, m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() ||
-		block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
+	block := framework.Decoded[raidModel](ctx, m.RAID)
+	if !framework.FullyKnown(ctx, m.RAID) || block == nil || block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
 		raid.Volumes = []ironic.LogicalDisk{unknownVolume}
 		return raid
 	}
@@ -344,12 +341,9 @@ var fewestDisks = map[string]int64{"1": 2, "5": 3, "6": 4, "1+0": 4, "5+0": 6, "
 
 // validateRAID checks rules that concern more than one attribute of raid.
 func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
-	var block raidModel
 	var volumes []volumeModel
-	if !framework.IsSet(m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() || !framework.IsSet(block.Volumes) {
-		return
-	}
-	if block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
+	block := framework.Decoded[raidModel](ctx, m.RAID)
+	if block == nil || !framework.IsSet(block.Volumes) || block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
 		return
 	}
 	at := path.Root("raid")

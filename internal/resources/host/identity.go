@@ -53,7 +53,6 @@ func (m *model) bonds(ctx context.Context) map[string]string {
 	return macs
 }
 
-// bondsOf returns the MAC addresses of port groups, sorted.
 func bondsOf(byKey map[string]string) []string { return slices.Sorted(maps.Values(byKey)) }
 
 // driverInfo returns the driver_info of a state, as far as it is known.
@@ -65,7 +64,6 @@ func (m *model) driverInfo(ctx context.Context) map[string]any {
 	return driverInfoAfter(info, m.settings(ctx), nil)
 }
 
-// driverInfoAfter returns the driver_info that a node has after a configuration was applied.
 func driverInfoAfter(info map[string]any, wanted ironic.Settings, before managed) map[string]any {
 	after := maps.Clone(info)
 	for _, key := range before.below("/driver_info") {

@@ -160,7 +160,6 @@ func (h *host) compare(ctx context.Context, q question) *hosts.HardwareCompariso
 	return now
 }
 
-// tooOld reports whether Ironic is too old for the hardware configuration.
 func (m *model) tooOld(ctx context.Context, h *host) bool {
 	version, err := h.Site.Ironic.Microversion(ctx)
 	if err != nil {
@@ -187,9 +186,7 @@ func (h *host) lookAtUsers(ctx context.Context, q question) *hosts.InUse {
 	}
 	info := map[string]any{}
 	maps.Copy(info, node.DriverInfo)
-	for key, value := range framework.StringMap(q.plan.DriverInfo) {
-		info[key] = value
-	}
+	maps.Copy(info, objectOf(q.plan.DriverInfo))
 	node.DriverInfo = info
 	err := h.Pool.CheckUsable(ctx, node)
 	why := sharing.InUse(err)
@@ -264,11 +261,7 @@ func (h *host) sharedWithout(plan, config *model) string {
 	if h.Site == nil || h.Pool != nil {
 		return ""
 	}
-	info := map[string]any{}
-	for key, value := range framework.StringMap(config.DriverInfo) {
-		info[key] = value
-	}
-	b, err := sharing.BindingOf(&ironic.Node{DriverInfo: info})
+	b, err := sharing.BindingOf(&ironic.Node{DriverInfo: objectOf(config.DriverInfo)})
 	if err != nil || !b.Shared() {
 		return ""
 	}
@@ -288,7 +281,6 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.Net
 	return hosts.LookAtNetwork(ctx, h.Site, asks)
 }
 
-// networkQuestion returns the node and the driver of a question about interfaces.
 func (h *host) networkQuestion(ctx context.Context, q question) hosts.NetworkQuestion {
 	asks := hosts.NetworkQuestion{Driver: q.plan.Driver.ValueString()}
 	if q.state != nil {

@@ -89,7 +89,6 @@ type model struct {
 	Restores            types.Int64          `tfsdk:"restores"`
 }
 
-// label names the host in messages.
 func (m *model) label() string {
 	if framework.IsSet(m.Name) {
 		return m.Name.ValueString()
@@ -172,7 +171,6 @@ func (m *model) lostRecord() lost.Record {
 
 const kindHost = "metal_host"
 
-// describe names the host in a plan's messages.
 func (m *model) describe() string {
 	switch {
 	case framework.IsSet(m.Name):
@@ -183,7 +181,6 @@ func (m *model) describe() string {
 	return "(name not known yet)"
 }
 
-// managedBy returns what a configuration manages.
 func (m *model) managedBy(ctx context.Context) managed {
 	var paths managed
 	for path := range m.settings(ctx).ByPath() {

@@ -48,7 +48,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		state == nil && h.RefuseLost(ctx, kindHost, "", config.Name.ValueString(), false, &resp.Diagnostics) {
 		return
 	}
-	if state != nil && (h.planRestore(ctx, state, kept, req, resp) || h.planReturn(ctx, &plan, state, kept, req, resp)) {
+	if state != nil && (h.planRestore(ctx, state, kept, req, resp) || h.planReturn(ctx, state, kept, req, resp)) {
 		return
 	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)
@@ -96,7 +96,6 @@ func (h *host) tellRun(ctx context.Context, plan, state *model, decided hosts.Pl
 	expect.ExpectHost(h.Site, expected)
 }
 
-// refusesTwin refuses two hosts of one node.
 func (h *host) refusesTwin(state *model, diags *diag.Diagnostics) bool {
 	if state == nil || !h.Known() || !hosts.HasTwin(h.Site, state.ID.ValueString()) {
 		return false
@@ -134,7 +133,6 @@ func (h *host) planSteps(ctx context.Context, q question, missing bool, notes ho
 	return decided
 }
 
-// expected returns what other resources of the run may expect of the host.
 func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 	e := expect.ExpectedHost{
 		ID: m.ID.ValueString(), Name: m.Name.ValueString(), Class: m.ResourceClass.ValueString(), Target: m.TargetState.ValueString(),
@@ -337,7 +335,6 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 	return w
 }
 
-// seen returns what a state has of the host.
 func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 	hardware, _ := m.hardware(ctx)
 	address, scheme := m.scheme(ctx)
@@ -422,12 +419,10 @@ func (m *model) addressAt() decide.Path {
 	return decide.At("driver")
 }
 
-// lacksPassword reports whether the bmc block has a user name and no password.
 func (b *bmcModel) lacksPassword() bool {
 	return b != nil && !b.Username.IsNull() && b.Password.IsNull() && b.PasswordWO.IsNull()
 }
 
-// fingerprint identifies inspect_triggers.
 func (m *model) fingerprint(ctx context.Context) decide.Value[string] {
 	switch {
 	case m.InspectTriggers.IsNull():

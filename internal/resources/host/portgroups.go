@@ -63,7 +63,6 @@ func groupsSchema() schema.Attribute {
 	}
 }
 
-// portGroups returns the port groups by key; nil if they are null or unknown.
 func (m *model) portGroups(ctx context.Context) map[string]groupModel {
 	return elementsOf[groupModel](ctx, m.PortGroups)
 }
@@ -73,7 +72,6 @@ func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
 	return value
 }
 
-// groupKeys returns the keys of the known port groups.
 func (m *model) groupKeys(ctx context.Context) []string {
 	return slices.Collect(maps.Keys(m.portGroups(ctx)))
 }
@@ -159,7 +157,6 @@ func (g *groupModel) texts() []*types.String {
 	return []*types.String{&g.Mode, &g.MAC, &g.PhysicalNetwork, &g.Category}
 }
 
-// wish returns what the rules for port groups depend on.
 func (g *groupModel) wish() hosts.PortGroup {
 	return hosts.PortGroup{
 		MAC: framework.TextOf[string](g.MAC), Standalone: framework.FlagOf(g.StandalonePorts),

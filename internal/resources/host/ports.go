@@ -47,7 +47,6 @@ var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"extra_json": jsontypes.NormalizedType{},
 }}
 
-// noPort is a port without values.
 func noPort() portModel {
 	return portModel{LocalLinkConnection: types.MapNull(types.StringType), ExpectNeighbor: types.ObjectNull(neighborType)}
 }
@@ -114,7 +113,6 @@ type portString struct {
 	since api.Microversion
 }
 
-// portFeatures returns the API versions that the configured ports and port groups need.
 func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: api.VersionPortGroups, Name: path.Root("port_groups")}}
 	for key, group := range m.portGroups(ctx) {
@@ -337,7 +335,6 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 	}
 }
 
-// wish returns what the rules for ports depend on.
 func (p *portModel) wish(ctx context.Context) hosts.Port {
 	return hosts.Port{
 		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup),
@@ -355,7 +352,6 @@ func (p *portModel) end() decide.Value[cabling.End] {
 		!p.ExpectNeighbor.IsNull()}
 }
 
-// portWishes returns what the rules for ports depend on, by MAC address.
 func (m *model) portWishes(ctx context.Context) map[string]hosts.Port {
 	wishes := map[string]hosts.Port{}
 	for mac, port := range m.ports(ctx) {
@@ -393,7 +389,6 @@ func (m *model) cablingSeen(ctx context.Context, kept private) hosts.PortsSeen {
 	return seen
 }
 
-// ends returns where the cables must end, by MAC address.
 func (m *model) ends(ctx context.Context) map[string]cabling.End {
 	return hosts.PortsWish{Ports: m.portWishes(ctx)}.Ends()
 }

@@ -73,7 +73,6 @@ type private struct {
 	Superseded bool `json:"superseded,omitzero"`
 }
 
-// cablingNote is what private state says of the cables of a host.
 type cablingNote struct {
 	Heard *cabling.Hearing `json:"heard,omitempty"` // in the last inspection
 	Since time.Time        `json:"since"`           // when expect_neighbor changed last
@@ -129,7 +128,6 @@ func quarantineOf(node *ironic.Node) string {
 	return ""
 }
 
-// seeNew notes whether a node that is new to Terraform has been inspected.
 func (h *host) seeNew(ctx context.Context, node *ironic.Node, p *private, diags *diag.Diagnostics) {
 	if !p.Inspected {
 		is, notices := hosts.WasInspected(ctx, h.Site, node)

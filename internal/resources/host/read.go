@@ -110,7 +110,6 @@ func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight
 	return s, err
 }
 
-// hasGrouped reports whether any port belongs to a group.
 func hasGrouped(ports map[string]ironic.Port) bool {
 	for _, port := range ports {
 		if port.PortGroupUUID != "" {
@@ -196,7 +195,6 @@ type filter struct {
 	Associated types.Bool `tfsdk:"associated"`
 }
 
-// ListResourceConfigSchema describes the filters.
 func (h *host) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the nodes of Ironic that match all given filters, or all nodes.",

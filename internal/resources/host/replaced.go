@@ -7,14 +7,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
-// replacedModel is the value of replaced.
 type replacedModel struct {
 	Part types.String `tfsdk:"part"`
 	On   types.String `tfsdk:"on"`
@@ -44,13 +42,12 @@ func replacedSchema() schema.Attribute {
 	}
 }
 
-// replacedOf returns a value of replaced.
 func replacedOf(ctx context.Context, value types.Object) decide.Value[hosts.Replaced] {
-	var m replacedModel
+	m := framework.Decoded[replacedModel](ctx, value)
 	switch {
 	case value.IsNull():
 		return decide.Value[hosts.Replaced]{}
-	case !framework.FullyKnown(ctx, value), value.As(ctx, &m, basetypes.ObjectAsOptions{}).HasError():
+	case !framework.FullyKnown(ctx, value), m == nil:
 		return decide.Unknown[hosts.Replaced]()
 	}
 	return decide.Known(hosts.Replaced{Part: hosts.ReplacedPart(m.Part.ValueString()), On: m.On.ValueString()})

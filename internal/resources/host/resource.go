@@ -44,12 +44,10 @@ func New() resource.Resource { return &host{} }
 
 type host struct{ framework.WithClient }
 
-// Metadata names the resource.
 func (h *host) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "metal_host"
 }
 
-// IdentitySchema describes its identity.
 func (h *host) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = framework.IdentitySchema("UUID of the node.")
 }
@@ -309,11 +307,9 @@ func (c *change) settings(ctx context.Context, order hosts.Order) *hosts.Setting
 	return want
 }
 
-// ending says how the work has ended; failed is its error.
 func (c *change) ending(failed error) hosts.Ending {
 	end := c.work.Ending(failed)
-	planned := c.plan.Cleanings
-	end.Cleanings = decide.Value[int64]{V: planned.ValueInt64(), Set: framework.IsSet(planned), Unknown: planned.IsUnknown()}
+	end.Cleanings = framework.NumberOf(c.plan.Cleanings)
 	if c.state != nil {
 		end.CleaningsBefore = c.state.Cleanings.ValueInt64()
 	}

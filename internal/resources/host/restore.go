@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -19,7 +20,7 @@ import (
 func (m *model) restoring() notes.Restoring {
 	return notes.Restoring{
 		State:       ironic.State(m.ProvisionState.ValueString()),
-		Maintenance: m.Maintenance.ValueBool(), Reason: m.MaintenanceReason.ValueString(),
+		Maintenance: m.Maintenance.ValueBool() && m.Fault.IsNull(), Reason: m.MaintenanceReason.ValueString(),
 	}
 }
 
@@ -27,8 +28,7 @@ func (m *model) restoring() notes.Restoring {
 func (h *host) planRestore(
 	ctx context.Context, state *model, kept *private, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 ) bool {
-	changes := !req.Plan.Raw.Equal(req.State.Raw)
-	if !framework.IsRestored(ctx, req.Private, changes, "host "+state.label(), &resp.Diagnostics) {
+	if !framework.IsRestored(ctx, req, "host "+state.label(), &resp.Diagnostics) {
 		return false
 	}
 	plan := *state
@@ -45,26 +45,24 @@ func (h *host) planRestore(
 
 // planReturn plans what becomes of a host whose record is being restored. It reports whether that is all of the plan.
 func (h *host) planReturn(
-	ctx context.Context, plan, state *model, kept *private, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+	ctx context.Context, state *model, kept *private, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 ) bool {
 	if kept.Restored == nil {
 		return false
 	}
 	decided := hosts.DecideReturn(state.label(), *kept.Restored, !h.Restores())
 	framework.Show(&resp.Diagnostics, decided.Notices...)
-	if !req.Plan.Raw.Equal(req.State.Raw) {
-		resp.Diagnostics.AddError("Lost record cannot change", "The record of host "+state.label()+
-			" is being restored. Undo the change of its configuration until that has ended.")
-		return true
-	}
+	framework.KeepRestoring(req, "host "+state.label(), &resp.Diagnostics)
+	plan := *state
 	if len(decided.Steps) > 0 {
 		plan.ProvisionState = types.StringUnknown()
-		h.storePlan(ctx, plan, state, decided, kept, resp)
+	}
+	if plan.ProvisionState.IsUnknown() || !req.Plan.Raw.Equal(req.State.Raw) {
+		h.storePlan(ctx, &plan, state, decided, kept, resp)
 	}
 	return true
 }
 
-// storePlan stores a plan for the apply.
 func (h *host) storePlan(
 	ctx context.Context, plan, state *model, decided hosts.Plan, kept *private, resp *resource.ModifyPlanResponse,
 ) {
@@ -90,9 +88,15 @@ func (h *host) restore(
 	plan.keepPlanned(ctx, &planned)
 	plan.Restores, plan.Cleanings = planned.Restores, planned.Cleanings
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	doubtful := kept.Plan.Has(hosts.DoReturn) && m.State() != nodes.Available
 	kept.see(m.Node())
-	kept.Plan, kept.Updated, kept.Anew = nil, lost.Seen(time.Time{}, m.Node()), false
+	kept.Plan, kept.Updated, kept.Anew = nil, lost.Seen(time.Time{}, m.Node()), doubtful
 	h.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// restoredKeys are the settings that a restored record has as Terraform has seen them last, where the configuration does not have them.
+var restoredKeys = []string{
+	"automated_clean", "conductor_group", "lessee", "owner", "resource_class", "retired", "retired_reason", "shard",
 }
 
 // restored does the step of a plan that restores a record.
@@ -109,12 +113,18 @@ func (h *host) restored(ctx context.Context, config, state *model, kept *private
 		return m, cables, err
 	}
 	seen, settings := kept.Updated, config.hostSettings(ctx, nil)
-	if state.Retired.ValueBool() && config.Retired.IsNull() { // as a quarantine does
-		settings.Settings["retired"], settings.Settings["retired_reason"] = true, state.RetiredReason.ValueString()
+	was := state.settings(ctx)
+	for _, key := range restoredKeys { // that others have set, or that the configuration has left to Ironic
+		if value, has := was[key]; has && settings.Settings[key] == nil {
+			settings.Settings[key] = value
+		}
+	}
+	if settings.Settings["retired"] != true {
+		delete(settings.Settings, "retired_reason")
 	}
 	return hosts.Restoration{
 		ID: state.ID.ValueString(), Settings: settings, Cabling: config.cablingOf(ctx, nil), Was: state.restoring(),
-		Instance: state.InstanceID.ValueString(), Target: state.TargetState.ValueString(), Limit: limit,
+		Instance: state.InstanceID.ValueString(), Limit: limit,
 		IsOther: func(n *ironic.Node) bool { return lost.IsOther(seen, n, "") },
 	}.Do(ctx, h.Site)
 }

@@ -22,7 +22,7 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 `
 	config := func(settings ...string) string {
 		return s.Provider(settings...) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"),
-			"resource_class = "+acctest.Quoted(s.Class()), "properties = { cpus = 8 }") + idle +
+			"resource_class = "+acctest.Quoted(s.Class()), "properties = { cpus = 8 }", `power_state = "off"`) + idle +
 			acctest.Allocation(s, "name = "+acctest.Quoted(s.Name("a")), "candidate_nodes = [metal_host.h.id]") +
 			acctest.Allocated(acctest.Image("v1"), "protected = true")
 	}
@@ -49,7 +49,7 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 			t.Errorf("%s is %v, and was %v", key, after[key], before[key])
 		}
 	}
-	if held := s.Node(s.Name("idle")); held["maintenance"] != true || held["provision_state"] != "manageable" {
+	if held := s.Node(s.Name("idle")); held["maintenance"] != true || held["provision_state"] != "enroll" || held["power_state"] != nil {
 		t.Errorf("the idle node is %v, in maintenance: %v", held["provision_state"], held["maintenance"])
 	}
 	w.Configure(config())

@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.
@@ -232,12 +233,10 @@ func consoleAttribute() attribute {
 	return a
 }
 
-// bootSettings returns the configured boot mode and secure boot.
 func (m *model) bootSettings() machine.BootSettings {
 	return machine.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
 }
 
-// validateBoot refuses settings that contradict each other.
 func (m *model) validateBoot(diags *diag.Diagnostics) {
 	if m.BootMode.ValueString() == string(ironic.BootBIOS) && m.SecureBoot.ValueBool() {
 		diags.AddAttributeError(path.Root("secure_boot"), "Secure boot needs UEFI",
@@ -251,7 +250,8 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 	}
 }
 
-// powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine.
+// powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine, and while its
+// record is being restored.
 func powerStateAttribute() attribute {
 	a := row[types.String]{
 		name: "power_state", later: true,
@@ -266,7 +266,10 @@ func powerStateAttribute() attribute {
 			m.PowerState = types.StringNull()
 			return
 		}
-		if node.PowerState != "" || m.PowerState.IsUnknown() || machine.PowerManaged(node) {
+		if notes.IsRestoring(node) && framework.IsSet(m.PowerState) { // nothing switches the machine, or plans to
+			return
+		}
+		if node.PowerState != "" || m.PowerState.IsUnknown() || machine.PowerManaged(node) && !states.Deployed(node) {
 			m.PowerState = framework.OrNull(machine.Power(node))
 		}
 	}

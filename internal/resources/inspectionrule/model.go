@@ -22,8 +22,10 @@ type model struct {
 	Actions     types.List   `tfsdk:"actions"`
 }
 
-// label is how messages name the rule.
-func (m *model) label() string {
+func (m *model) UUID() string { return m.ID.ValueString() }
+
+// Subject is how messages name the rule.
+func (m *model) Subject() string {
 	switch {
 	case framework.IsSet(m.Description):
 		return "inspection rule \"" + m.Description.ValueString() + "\""
@@ -45,8 +47,8 @@ func (m *model) body() map[string]any {
 	return body
 }
 
-// refresh copies what Ironic shows. A sensitive rule keeps conditions and actions of the state.
-func (m *model) refresh(ctx context.Context, found *ironic.InspectionRule) {
+// Refresh copies what Ironic shows. A sensitive rule keeps conditions and actions of the state.
+func (m *model) Refresh(ctx context.Context, found *ironic.InspectionRule) {
 	if imported := m.Priority.IsNull(); imported || !m.Description.IsNull() {
 		m.Description = framework.OrNull(found.Description)
 	}
@@ -94,7 +96,6 @@ func (o operation) arguments() map[string]any {
 	return args
 }
 
-// decoded returns the value of a JSON text; nil if it is null or unknown.
 func decoded(text jsontypes.Normalized) (value any) {
 	_ = json.Unmarshal([]byte(text.ValueString()), &value) // it is valid, or empty
 	return value

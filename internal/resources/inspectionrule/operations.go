@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
-// arguments are those of a condition or an action.
 type arguments struct {
 	required, optional []string
 }
@@ -54,7 +53,6 @@ const (
 	actionRemoveTrait = "remove-trait"
 )
 
-// list names the operators for a description or a message.
 func (o ops) list() string {
 	names := slices.Sorted(maps.Keys(o))
 	for i, name := range names {

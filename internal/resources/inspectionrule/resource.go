@@ -4,10 +4,8 @@ package inspectionrule
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -27,15 +25,15 @@ func New() resource.Resource { return newInspectionRule() }
 func NewList() list.ListResource { return newInspectionRule() }
 
 type inspectionRule struct {
-	framework.Collected[ironic.InspectionRule]
+	framework.Collected[ironic.InspectionRule, model, *model]
 }
 
 func newInspectionRule() *inspectionRule {
-	r := &inspectionRule{framework.Collected[ironic.InspectionRule]{
+	r := &inspectionRule{framework.Collected[ironic.InspectionRule, model, *model]{
 		Resource: framework.Resource{Type: "metal_inspection_rule", IsThat: "UUID of the inspection rule."},
 		In:       ironic.InspectionRules, Thing: "inspection rule",
 		Listing: "Lists the inspection rules of Ironic, or those with a description. A rule has no other name. Needs API 1.96.",
-		Label:   func(found *ironic.InspectionRule) (id, name string) { return found.UUID, found.Description }, Fill: fill,
+		Label:   func(found *ironic.InspectionRule) (id, name string) { return found.UUID, found.Description },
 	}}
 	r.Find = func(ctx context.Context, ref string) (*ironic.InspectionRule, error) {
 		return procedure.FindRule(ctx, r.Site, ref)
@@ -53,7 +51,7 @@ func (r *inspectionRule) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	made, takenOver, err := procedure.CreateRule(ctx, r.Site, plan.body())
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "create "+plan.Subject(), err)
 		return
 	}
 	plan.ID = types.StringValue(made.UUID)
@@ -64,23 +62,6 @@ func (r *inspectionRule) Create(ctx context.Context, req resource.CreateRequest,
 	}
 }
 
-// Read refreshes the state.
-func (r *inspectionRule) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found := framework.ReadFrom[ironic.InspectionRule](ctx, r.Site, ironic.InspectionRules, state.ID.ValueString(), state.label(), resp)
-	if found == nil {
-		return
-	}
-	state.refresh(ctx, found)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-}
-
-// Update changes the rule in place.
 func (r *inspectionRule) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer r.Finish(ctx, &resp.Diagnostics)
 	var plan, state model
@@ -91,30 +72,8 @@ func (r *inspectionRule) Update(ctx context.Context, req resource.UpdateRequest,
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	if err := procedure.UpdateRule(ctx, r.Site, state.ID.ValueString(), state.body(), plan.body()); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "change "+state.Subject(), err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-}
-
-// Delete deletes the rule. What it did to machines stays.
-func (r *inspectionRule) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer r.Finish(ctx, &resp.Diagnostics)
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	framework.DeleteFrom(ctx, r.Site, ironic.InspectionRules, state.ID.ValueString(), state.label(), &resp.Diagnostics)
-}
-
-// fill sets a listed inspection rule as an import does.
-func fill(ctx context.Context, found *ironic.InspectionRule, to *tfsdk.Resource) diag.Diagnostics {
-	var m model
-	diags := framework.Listed(ctx, to, found.UUID, &m)
-	if diags.HasError() {
-		return diags
-	}
-	m.refresh(ctx, found)
-	return append(diags, to.Set(ctx, &m)...)
 }

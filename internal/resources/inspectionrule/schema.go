@@ -29,7 +29,6 @@ const (
 	multipleLast  = "last"
 )
 
-// Schema describes metal_inspection_rule.
 func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Changes what Ironic stores about a node, such as traits and properties, after its agent has inspected the " +
@@ -79,7 +78,6 @@ func (r *inspectionRule) Schema(_ context.Context, _ resource.SchemaRequest, res
 	}
 }
 
-// operationAttributes are the attributes of conditions or actions.
 func operationAttributes(ops ops, what string, further map[string]schema.Attribute) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"op": schema.StringAttribute{

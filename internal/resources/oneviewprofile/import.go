@@ -22,7 +22,6 @@ const profilePath = "/rest/server-profiles/"
 // profileName accepts names of server profiles. A filter of OneView cannot contain quotes.
 var profileName = regexp.MustCompile(`^[^'"\s]([^'"]*[^'"\s])?$`)
 
-// uriPattern accepts URIs of one kind of OneView's resources.
 func uriPattern(kind string) *regexp.Regexp {
 	return regexp.MustCompile(`^/rest/` + regexp.QuoteMeta(kind) + `/[^/?#]+$`)
 }

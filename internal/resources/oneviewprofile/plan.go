@@ -48,7 +48,6 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	framework.PlanSteps(ctx, req, resp, decided.Steps)
 }
 
-// wish returns what the profile asks for.
 func (m *oneviewProfileModel) wish() sharing.Wish {
 	return sharing.Wish{
 		Node: framework.TextOf[string](m.NodeID), Hardware: framework.TextOf[string](m.HardwareURI),

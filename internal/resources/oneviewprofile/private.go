@@ -13,7 +13,6 @@ type private struct {
 	Differences string `json:"differences,omitzero"`
 }
 
-// compare notes the differences between the profile and its template.
 func (p *private) compare(profile *oneview.Profile, h sharing.Holding) {
 	p.Differences = ""
 	if h.Profile != nil && oneview.SameURI(h.Profile.URI, profile.URI) {

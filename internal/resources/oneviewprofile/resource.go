@@ -50,13 +50,11 @@ type oneviewProfileModel struct {
 	Timeouts    timeouts.Value `tfsdk:"timeouts"`
 }
 
-// Metadata names the resource.
 func (o *oneviewProfile) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = o.Type
 	resp.ResourceBehavior.MutableIdentity = true // see planInPlace
 }
 
-// Schema describes metal_oneview_profile.
 func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	stays := stringplanmodifier.UseStateForUnknown()
 	uri := func(kind string) []validator.String {
@@ -154,7 +152,6 @@ func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
-// prepare returns the options of Prepare.
 func (m *oneviewProfileModel) prepare(limit time.Duration, record func(string)) sharing.ProfileSpec {
 	return sharing.ProfileSpec{
 		NodeID: m.NodeID.ValueString(), Name: m.Name.ValueString(), HardwareURI: m.HardwareURI.ValueString(),
@@ -252,7 +249,6 @@ func (m *oneviewProfileModel) locate(profile *oneview.Profile, ofNode *oneview.H
 	}
 }
 
-// warnGone warns of a profile that another user has deleted.
 func (o *oneviewProfile) warnGone(ctx context.Context, state *oneviewProfileModel, diags *diag.Diagnostics) {
 	node, err := o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
 	if err != nil {

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"context"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -19,8 +20,9 @@ type model struct {
 	Steps          types.List   `tfsdk:"steps"`
 }
 
-// label is how messages name the runbook.
-func (m *model) label() string { return "runbook " + m.Name.ValueString() }
+func (m *model) UUID() string { return m.ID.ValueString() }
+
+func (m *model) Subject() string { return "runbook " + m.Name.ValueString() }
 
 // body returns the request that creates the runbook. Ironic takes its traits in another request.
 func (m *model) body() map[string]any {
@@ -34,7 +36,6 @@ func (m *model) body() map[string]any {
 	return body
 }
 
-// changesTraits reports whether the traits must be sent.
 func (m *model) changesTraits(state *model) bool {
 	return !m.Traits.IsNull() && !m.Traits.Equal(state.Traits)
 }
@@ -52,12 +53,12 @@ func (m *model) is(found *ironic.Procedure, sameSteps bool) bool {
 		m.DisableRamdisk.ValueBool() == found.DisableRamdisk
 }
 
-// refresh copies what Ironic shows, except for the steps. Attributes that are not managed stay null, unless the runbook has just been
-// imported.
-func (m *model) refresh(found *ironic.Procedure) {
+// Refresh copies what Ironic shows. Attributes that are not managed stay null, unless the runbook has just been imported.
+func (m *model) Refresh(ctx context.Context, found *ironic.Procedure) {
 	imported := m.Name.IsNull()
 	m.Name = types.StringValue(found.Name)
 	m.Public, m.DisableRamdisk = types.BoolValue(found.Public), types.BoolValue(found.DisableRamdisk)
+	m.Steps = framework.RefreshSteps(ctx, framework.ByPosition, m.Steps, found.Steps)
 	if imported || !m.Description.IsNull() {
 		m.Description = framework.OrNull(found.Description)
 	}

@@ -57,7 +57,7 @@ func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diag
 	switch {
 	case version >= api.VersionRunbookTraits && !framework.FullyKnown(ctx, plan.Traits):
 	case version >= api.VersionRunbookTraits && len(plan.Traits.Elements()) == 0:
-		framework.Show(diags, procedure.NoTraits(plan.label()))
+		framework.Show(diags, procedure.NoTraits(plan.Subject()))
 	case version >= api.VersionRunbookTraits:
 		r.WarnMissingTraits(ctx, diags, path.Root("traits"), plan.traits(), consequence)
 	case !framework.IsSet(plan.Name):

@@ -4,10 +4,8 @@ package runbook
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -25,14 +23,14 @@ func New() resource.Resource { return newRunbook() }
 func NewList() list.ListResource { return newRunbook() }
 
 type runbook struct {
-	framework.Collected[ironic.Procedure]
+	framework.Collected[ironic.Procedure, model, *model]
 }
 
 func newRunbook() *runbook {
-	return &runbook{framework.Collected[ironic.Procedure]{
+	return &runbook{framework.Collected[ironic.Procedure, model, *model]{
 		Resource: framework.Resource{Type: "metal_runbook", IsThat: "UUID of the runbook."}, In: ironic.Runbooks, Thing: "runbook",
 		Listing: "Lists the runbooks of Ironic that the user may see, or those with a name. Needs API 1.92.",
-		Label:   func(found *ironic.Procedure) (id, name string) { return found.UUID, found.Name }, Fill: fill,
+		Label:   func(found *ironic.Procedure) (id, name string) { return found.UUID, found.Name },
 	}}
 }
 
@@ -48,40 +46,22 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 		return plan.is(p, framework.SameSteps(ctx, framework.ByPosition, plan.Steps, p.Steps))
 	})
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "create "+plan.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "create "+plan.Subject(), err)
 		return
 	}
 	plan.ID = types.StringValue(made.UUID)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if by != nil {
-		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
+		framework.WarnTakenOver(&resp.Diagnostics, plan.Subject(), by)
 	}
 	err = procedure.EndProcedure(ctx, r.Site, ironic.Runbooks, made, by, plan.body(), plan.traits())
 	if notes.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
-	framework.Report(&resp.Diagnostics, "create "+plan.label(), err)
+	framework.Report(&resp.Diagnostics, "create "+plan.Subject(), err)
 }
 
-// Read refreshes the state.
-func (r *runbook) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	found := framework.ReadFrom[ironic.Procedure](ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.label(), resp)
-	if found == nil {
-		return
-	}
-	state.refresh(found)
-	state.Steps = framework.RefreshSteps(ctx, framework.ByPosition, state.Steps, found.Steps)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-}
-
-// Update changes the runbook in place.
 func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer r.Finish(ctx, &resp.Diagnostics)
 	var plan, state model
@@ -92,7 +72,7 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	if err := procedure.UpdateProcedure(ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.body(), plan.body()); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "change "+state.Subject(), err)
 		return
 	}
 	if plan.changesTraits(&state) {
@@ -100,32 +80,9 @@ func (r *runbook) Update(ctx context.Context, req resource.UpdateRequest, resp *
 		partly.Traits = state.Traits
 		resp.Diagnostics.Append(resp.State.Set(ctx, &partly)...)
 		if err := r.Site.Ironic.SetRunbookTraits(ctx, state.ID.ValueString(), plan.traits()); err != nil {
-			framework.ReportUndone(&resp.Diagnostics, "change the traits of "+plan.label(), err)
+			framework.ReportUndone(&resp.Diagnostics, "change the traits of "+plan.Subject(), err)
 			return
 		}
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-}
-
-// Delete deletes the runbook.
-func (r *runbook) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer r.Finish(ctx, &resp.Diagnostics)
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	framework.DeleteFrom(ctx, r.Site, ironic.Runbooks, state.ID.ValueString(), state.label(), &resp.Diagnostics)
-}
-
-// fill sets a listed runbook as an import does.
-func fill(ctx context.Context, found *ironic.Procedure, to *tfsdk.Resource) diag.Diagnostics {
-	var m model
-	diags := framework.Listed(ctx, to, found.UUID, &m)
-	if diags.HasError() {
-		return diags
-	}
-	m.refresh(found)
-	m.Steps = framework.RefreshSteps(ctx, framework.ByPosition, m.Steps, found.Steps)
-	return append(diags, to.Set(ctx, &m)...)
 }

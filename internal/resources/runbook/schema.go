@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
-// Schema describes metal_runbook.
 func (r *runbook) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Stores steps that operators run on a machine by name, to clean or service it. Creating or changing a " +

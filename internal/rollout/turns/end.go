@@ -69,7 +69,6 @@ var errAbandoned = fmt.Errorf("the turn was abandoned: %w", context.Canceled)
 // Abandon ends a turn that was neither ended nor handed over, as after a panic. The provider does not know what has become of the machine.
 func (t *Turn) Abandon(ctx context.Context) { t.End(ctx, errAbandoned) }
 
-// outcome judges how a turn has ended.
 func (t *Turn) outcome(err error) rollout.Outcome {
 	switch {
 	case err == nil && t.Change.Change == rollout.Service && t.hadFailed() && !t.was.Service:

@@ -16,7 +16,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note notes.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
 	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement,

@@ -76,7 +76,6 @@ func abortsWait(m *machine.Machine, c Change) bool {
 	return c.Change == rollout.Replacement && states.AwaitsAgent(m.State())
 }
 
-// memberOf returns a machine as a member that waits for its turn.
 func memberOf(m *machine.Machine, c Change) rollout.Member {
 	me := rollout.Member{
 		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: notes.Failures(m.Node()),
@@ -296,7 +295,6 @@ func (t *Turn) follow(ctx context.Context, was string) error {
 	return nil
 }
 
-// tell logs what the member waits for.
 func (t *Turn) tell(ctx context.Context, queued time.Time) {
 	t.turns.mu.Lock()
 	working := t.group.Working()

@@ -30,7 +30,6 @@ type Change struct {
 	Limit time.Duration // how long Take waits for the end of an operation that an earlier run has begun
 }
 
-// turns are the groups of a run.
 type turns struct {
 	site    *machine.Site
 	mu      sync.Mutex

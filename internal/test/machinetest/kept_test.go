@@ -40,9 +40,12 @@ func (c *computer) fillData() (sum string) {
 }
 
 // sumData returns the SHA-256 of the second disk.
-func (c *computer) sumData() string {
+func (c *computer) sumData() string { return c.sum(c.Data()) }
+
+// sum returns the SHA-256 of a disk.
+func (c *computer) sum(path string) string {
 	c.rack.t.Helper()
-	disk, err := os.Open(c.Data())
+	disk, err := os.Open(path)
 	if err != nil {
 		c.rack.t.Fatal(err)
 	}

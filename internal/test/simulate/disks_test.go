@@ -9,25 +9,21 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-// diskLives are how many lives there are of a machine with a disk that is kept.
-func diskLives() uint64 {
-	if *everything {
-		return 100
-	}
-	return 20
-}
+var diskSeeds = seedsFlag("disks", "1-20", "which lives of a machine with a kept disk TestSimulate_keptDisksKeepTheirBytes lives")
 
 // A disk that the configuration keeps is never written, whatever becomes of the machine and of its record: it is cleaned, deployed,
 // rebuilt, undeployed, inspected and serviced, runs are killed, and another client removes the list or deletes the idle node.
 func TestSimulate_keptDisksKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	var others atomic.Int64 // how often the other disk was written
+	var all int64
 	t.Cleanup(func() {
-		if others.Load() < 2*int64(diskLives()) {
+		if others.Load() < 2*all {
 			t.Errorf("in all lives, the disk that is not kept was written %d times", others.Load())
 		}
 	})
-	for seed := range diskLives() {
+	for seed := range seedsOf(t, diskSeeds) {
+		all++
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) { liveWithDisks(t, seed, &others) })
@@ -58,7 +54,7 @@ func keptChoices(n int) []configuration {
 
 func liveWithDisks(t *testing.T, seed uint64, others *atomic.Int64) {
 	t.Helper()
-	s := newSite(seed)
+	s := randomSite(seed)
 	defer s.check(t, fmt.Sprintf("seed %d", seed))
 	s.secrets, s.fake.StepTime = []string{secret}, time.Second
 	s.fake.Disks = func(fakeironic.Node) []*fakeironic.Disk {

@@ -3,7 +3,6 @@ package simulate_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,17 +12,13 @@ import (
 	"time"
 )
 
-var listSeeds = flag.String("lists", "1-15", "which lives TestSimulate_lists lives: first-last")
+var listSeeds = seedsFlag("lists", "1-15", "which lives TestSimulate_lists lives")
 
 // Whatever lists lack: no more machines than the limit says have an operation in progress, no more members of a group are away than may be,
 // and nothing happens to a machine that no plan has shown.
 func TestSimulate_lists(t *testing.T) {
 	t.Parallel()
-	var first, last uint64
-	if _, err := fmt.Sscanf(*listSeeds, "%d-%d", &first, &last); err != nil {
-		t.Fatalf("lists %q: %v", *listSeeds, err)
-	}
-	for seed := first; seed <= last; seed++ {
+	for seed := range seedsOf(t, listSeeds) {
 		t.Run(fmt.Sprintf("lives/%d", seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package simulate_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,16 +13,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-var seeds = flag.String("seeds", "1-30", "which lives TestSimulate_lives lives: first-last")
+var seeds = seedsFlag("seeds", "1-30", "which lives TestSimulate_lives lives")
 
 // TestSimulate_lives lives whole lives of random sites. A seed that fails prints its story.
 func TestSimulate_lives(t *testing.T) {
 	t.Parallel()
-	var first, last uint64
-	if _, err := fmt.Sscanf(*seeds, "%d-%d", &first, &last); err != nil {
-		t.Fatalf("seeds %q: %v", *seeds, err)
-	}
-	for seed := first; seed <= last; seed++ {
+	for seed := range seedsOf(t, seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) { begin(seed).live(t, seed) })
@@ -58,7 +53,7 @@ func (l *life) live(t *testing.T, seed uint64) {
 
 // begin makes a site.
 func begin(seed uint64) *life {
-	l := &life{site: newSite(seed)}
+	l := &life{site: randomSite(seed)}
 	l.secrets = []string{secret, userSecret}
 	l.latency = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second}[l.below(3)]
 	l.fake.StepTime = []time.Duration{time.Second, 7 * time.Second, time.Minute}[l.below(3)]

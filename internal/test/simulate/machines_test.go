@@ -1,7 +1,6 @@
 package simulate_test
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,17 +11,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-var exchanges = flag.String("exchanges", "1-16", "which racks TestSimulate_machinesKeepTheirNodes changes: first-last")
+var exchanges = seedsFlag("exchanges", "1-16", "which racks TestSimulate_machinesKeepTheirNodes changes")
 
 // Hosts by count and by key gain, lose and exchange machines, while their nodes are in every state. No verb reaches a machine that runs
 // something unless the plan named its node, and what runs and was not named runs on in the same node.
 func TestSimulate_machinesKeepTheirNodes(t *testing.T) {
 	t.Parallel()
-	var first, last uint64
-	if _, err := fmt.Sscanf(*exchanges, "%d-%d", &first, &last); err != nil {
-		t.Fatalf("exchanges %q: %v", *exchanges, err)
-	}
-	for seed := first; seed <= last; seed++ {
+	for seed := range seedsOf(t, exchanges) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) { changeRack(t, seed) })
@@ -36,9 +31,12 @@ type rack struct {
 	count []string // the machines of hosts with count
 	keyed []string // those of hosts with for_each, by the position of the key
 	bare  map[string]bool
+	// the target_state of the hosts of machines that run what others have installed, and which the user adopts
+	adopts map[string]string
+	wild   map[string]bool // those of them, as machineOf names them, that Ironic does not know to run something
 
 	mu      sync.Mutex
-	running map[string]fakeironic.Node // by machine: its node at the time of the plan, if that is in use
+	running map[string]fakeironic.Node // by machine: its node at the time of the plan, if that is in use; empty for one of wild
 	hits    []hit
 }
 
@@ -50,9 +48,11 @@ type hit struct {
 
 func changeRack(t *testing.T, seed uint64) {
 	t.Helper()
-	s := newSite(seed)
+	s := randomSite(seed)
 	s.secrets, s.fake.StepTime = []string{secret, userSecret}, time.Second
-	r := &rack{apart: []string{"bmc", "mac", "name"}[s.below(3)], bare: map[string]bool{}}
+	r := &rack{
+		apart: []string{"bmc", "mac", "name"}[s.below(3)], bare: map[string]bool{}, adopts: map[string]string{}, wild: map[string]bool{},
+	}
 	s.rack = r
 	defer s.check(t, fmt.Sprintf("seed %d", seed))
 	for i := range 1 + s.below(3) {
@@ -65,7 +65,8 @@ func changeRack(t *testing.T, seed uint64) {
 	w := s.workspace("w", nil)
 	w.apply(t, r.configuration(), death{})
 	for range 4 + s.below(4) {
-		r.use(s)
+		r.lose(t, s, w)
+		r.use(t, s, w)
 		count, keyed := slices.Clone(r.count), slices.Clone(r.keyed)
 		s.tell("the user wants: %s", r.change(s))
 		if !r.apply(t, s, w) {
@@ -77,6 +78,7 @@ func changeRack(t *testing.T, seed uint64) {
 			return
 		}
 	}
+	r.visit(t, s, w, seed)
 }
 
 // configuration returns the hosts of the rack, and a deployment on each that is not bare.
@@ -93,7 +95,11 @@ func (r *rack) configuration() configuration {
 			host["ports"] = object{macOf(machine, 0): object{}}
 		}
 		config["metal_host."+at] = host
-		if !r.bare[machine] {
+		switch target := r.adopts[machine]; {
+		case target != "":
+			host["target_state"] = target
+			config["metal_deployment."+at] = object{"node_id": reference{"metal_host." + at, "id"}, "adopt": true, "on_destroy": "undeploy"}
+		case !r.bare[machine]:
 			config["metal_deployment."+at] = object{
 				"node_id": reference{"metal_host." + at, "id"}, "image": object{"url": "http://images.test/v1", "checksum": checksum},
 			}
@@ -115,7 +121,11 @@ func (r *rack) change(s *site) string {
 	all := slices.Concat(r.count, r.keyed)
 	switch i := s.below(len(r.count) + 1); s.below(7) {
 	case 0, 1:
-		r.count = slices.Insert(r.count, i, fmt.Sprint("new", len(all), s.below(100)))
+		machine := fmt.Sprintf("new%d-%d", len(all), s.below(100))
+		if r.install(s, machine) {
+			i = len(r.count) // otherwise it would be refused, because the list shifts
+		}
+		r.count = slices.Insert(r.count, i, machine)
 		return fmt.Sprintf("an entry at %d of the list", i)
 	case 2, 3:
 		if len(r.count) > 0 {
@@ -143,35 +153,33 @@ func (r *rack) change(s *site) string {
 	return fmt.Sprintf("the machine of key %d in the list, and the other way", i)
 }
 
-// use lets other clients use a machine.
-func (r *rack) use(s *site) {
+// use lets other clients use a machine, or an operator run a command of the program metal.
+func (r *rack) use(t *testing.T, s *site, w *workspace) {
+	t.Helper()
 	all := s.fake.Nodes()
 	if len(all) == 0 {
 		return
 	}
 	n := all[s.below(len(all))]
-	switch use := s.below(5); {
+	switch use := s.below(6); {
+	case use > 3 && operations[n.ProvisionState] != nil:
+		r.operate(t, s, w, n)
+	case stuck(n.ProvisionState):
+		s.restartConductor()
 	case n.ProvisionState == "available" && n.InstanceUUID == "" && use == 0:
-		s.fake.Set(n.UUID, "instance_uuid", fmt.Sprintf("0b5be5de-0000-4000-8000-%012d", s.below(1000)))
+		s.fake.Set(n.UUID, "instance_uuid", fmt.Sprintf(foreign+"-0000-4000-8000-%012d", s.below(1000)))
 		s.tell("another client reserves %s", n.Name)
 	case n.ProvisionState == "active" && use < 3:
-		state := []string{"rescue", "service failed", "deploy failed"}[use]
-		s.fake.Set(n.UUID, "provision_state", state)
-		s.tell("another client brings %s to %s", n.Name, state)
+		s.bring(n, inUseStates[s.below(len(inUseStates))])
+	case n.ProvisionState == "available" && n.InstanceUUID == "" && use == 1:
+		s.bring(n, freeStates[s.below(len(freeStates))])
 	}
 }
 
 // apply plans and applies the rack, perhaps with a kill, and checks what has reached the machines. It reports whether the plan succeeded.
 func (r *rack) apply(t *testing.T, s *site, w *workspace) bool {
 	t.Helper()
-	r.mu.Lock()
-	r.running, r.hits = map[string]fakeironic.Node{}, nil
-	for _, n := range s.fake.Nodes() {
-		if machine := r.machineOf(s, n); inUse(n) {
-			r.running[machine] = n
-		}
-	}
-	r.mu.Unlock()
+	r.look(s)
 	d := trouble{}
 	if s.below(4) == 0 {
 		d.kill = 1 + s.below(20)
@@ -179,6 +187,35 @@ func (r *rack) apply(t *testing.T, s *site, w *workspace) bool {
 	end := w.applyIn(t, r.configuration(), d)
 	r.check(s, end.plan)
 	return !end.plan.failed && !end.failed && !end.killed
+}
+
+// install lets others install something on a new machine, or not.
+func (r *rack) install(s *site, machine string) (done bool) {
+	if done = s.below(2) == 0; done {
+		r.adopts[machine] = []string{"manageable", "available", "available"}[s.below(3)]
+		named := machine
+		if r.apart == "mac" {
+			named = macOf(machine, 0)
+		}
+		r.wild[named] = true
+	}
+	return done
+}
+
+// look notes what runs on which machine.
+func (r *rack) look(s *site) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running, r.hits = map[string]fakeironic.Node{}, nil
+	for _, n := range s.fake.Nodes() {
+		if machine := r.machineOf(s, n); inUse(n) {
+			r.running[machine] = n
+			delete(r.wild, machine)
+		}
+	}
+	for machine := range r.wild {
+		r.running[machine] = fakeironic.Node{}
+	}
 }
 
 // inUse reports whether a machine runs something or is reserved.
@@ -226,7 +263,7 @@ func (r *rack) check(s *site, made *plan) {
 	}
 	for machine, was := range r.running {
 		n, exists := s.fake.Node(was.UUID)
-		if !made.names(was.UUID) && (!exists || !inUse(n) || r.machineOf(s, n) != machine) {
+		if !r.wild[machine] && !made.names(was.UUID) && (!exists || !inUse(n) || r.machineOf(s, n) != machine) {
 			s.broken("machine %s ran in node %s, which the plan (%s) did not name: now it is %s in state %s, of machine %s", machine,
 				was.Name, made, n.Name, n.ProvisionState, r.machineOf(s, n))
 		}

@@ -132,6 +132,7 @@ func redeployByOther(l *tale) string {
 // freeMachines lets the operator undeploy machines that no state knows and that no deployment of the configuration would take over: a
 // killed run, or another client, has deployed them.
 func (l *tale) freeMachines(config configuration) {
+	l.endQuarantines(config)
 	deployed := map[string]bool{}
 	for _, address := range slices.Sorted(maps.Keys(l.space.state())) {
 		if kindName(address) == "metal_deployment" {
@@ -150,6 +151,18 @@ func (l *tale) freeMachines(config configuration) {
 		status, _ := l.call(l.t, http.MethodPut, "nodes/"+n.UUID+"/states/provision", object{"target": "deleted"})
 		l.pause(4)
 		l.tell("the operator undeploys %s, which was in state %s: %d", n.Name, n.ProvisionState, status)
+	}
+}
+
+// endQuarantines lets the operator repair all machines if none is left for the allocation of the configuration.
+func (l *tale) endQuarantines(config configuration) {
+	usable := func(n fakeironic.Node) bool { return n.Raw["retired"] != true }
+	if config["metal_allocation.a"] == nil || slices.ContainsFunc(l.fake.Nodes(), usable) {
+		return
+	}
+	for _, n := range l.fake.Nodes() {
+		status, _ := l.call(l.t, http.MethodPatch, "nodes/"+n.UUID, []object{{"op": "add", "path": "/retired", "value": false}})
+		l.tell("the operator repairs %s and ends its quarantine: %d", n.Name, status)
 	}
 }
 

@@ -1,22 +1,17 @@
 package simulate_test
 
 import (
-	"flag"
 	"fmt"
 	"testing"
 	"time"
 )
 
-var rollouts = flag.String("rollouts", "1-5", "which rollouts TestSimulate_rollouts lives: first-last")
+var rollouts = seedsFlag("rollouts", "1-5", "which rollouts TestSimulate_rollouts lives")
 
 // TestSimulate_rollouts lets two users change machines of one rollout group at once. A seed that fails prints its story.
 func TestSimulate_rollouts(t *testing.T) {
 	t.Parallel()
-	var first, last uint64
-	if _, err := fmt.Sscanf(*rollouts, "%d-%d", &first, &last); err != nil {
-		t.Fatalf("rollouts %q: %v", *rollouts, err)
-	}
-	for seed := first; seed <= last; seed++ {
+	for seed := range seedsOf(t, rollouts) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, false) })
@@ -45,7 +40,7 @@ const mostMembers = 3
 // liveRollouts lives a life of a rollout group. onlyLists: the only trouble is that of lists.
 func liveRollouts(t *testing.T, seed uint64, onlyLists bool) {
 	t.Helper()
-	l := &rollout{life: &life{site: newSite(seed)}}
+	l := &rollout{life: &life{site: randomSite(seed)}}
 	l.onlyLists = onlyLists
 	l.secrets = []string{userSecret}
 	l.latency = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second}[l.below(3)]

@@ -32,6 +32,7 @@ type site struct {
 
 	released atomic.Bool // a warning has said that an allocation is gone
 	meddled  bool        // other clients have changed machines
+	census   *census     // counts what happens; nil: nothing is counted
 	members  *members    // of a rollout group; nil: there is none
 	rack     *rack       // of machines that must not change hands; nil: there is none
 
@@ -117,6 +118,7 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int, verb 
 	s.systems.start(*verb)
 	s.mu.Unlock()
 	s.played.add(verbPrefix + verb.target)
+	s.census.add(verbPrefix + verb.target)
 	s.checkLimit()
 	s.checkBMC(*verb)
 	s.rack.reach(s, *verb)

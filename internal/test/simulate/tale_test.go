@@ -1,7 +1,6 @@
 package simulate_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,17 +12,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-var tales = flag.String("tales", "1-35", "which tales TestSimulate_tales tells: first-last")
+var tales = seedsFlag("tales", "1-35", "which tales TestSimulate_tales tells")
 
 // TestSimulate_tales lets features meet that random lives rarely combine. A seed that fails prints its story.
 func TestSimulate_tales(t *testing.T) {
 	t.Parallel()
-	var first, last uint64
-	if _, err := fmt.Sscanf(*tales, "%d-%d", &first, &last); err != nil {
-		t.Fatalf("tales %q: %v", *tales, err)
-	}
 	all := themes()
-	for seed := first; seed <= last; seed++ {
+	for seed := range seedsOf(t, tales) {
 		of := all[seed%uint64(len(all))]
 		t.Run(fmt.Sprintf("%d %s", seed, of.name), func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +64,7 @@ const chapters = 5
 
 func (of theme) tell(t *testing.T, seed uint64) {
 	t.Helper()
-	l := &tale{life: &life{site: newSite(seed)}, t: t, config: configuration{}}
+	l := &tale{life: &life{site: randomSite(seed)}, t: t, config: configuration{}}
 	l.secrets = []string{secret, userSecret}
 	l.latency = 20 * time.Millisecond
 	l.fake.StepTime = []time.Duration{time.Second, 7 * time.Second, 30 * time.Second}[l.below(3)]

@@ -166,6 +166,7 @@ func dependencies(config configuration, address string) (addresses []string) {
 
 // plan refreshes and plans all resources.
 func (w *workspace) plan(p *process, config configuration) *plan {
+	w.site.census.see(w.site.fake.Nodes())
 	now := w.state()
 	made := &plan{changes: map[string]*change{}}
 	steps := map[string]*core.Step{}

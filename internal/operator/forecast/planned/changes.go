@@ -45,7 +45,6 @@ func (r *reader) host(s *planned, before, after, unknown values) {
 	}
 }
 
-// newHost adds what happens to the machine of a new host.
 func (r *reader) newHost(s *planned, after values) {
 	s.Does, s.Machine.New = "enroll", s.change.Change.Importing == nil
 	if s.Machine.New {
@@ -69,7 +68,6 @@ func (r *reader) newHost(s *planned, after values) {
 	}
 }
 
-// changedHost adds what happens to the machine of a host that is changed.
 func (r *reader) changedHost(s *planned, before, after, unknown values) {
 	rises, mayBe := raises(before, after, unknown, "cleanings")
 	if s.Does = "update"; !rises {
@@ -110,14 +108,12 @@ func serviceContent(host values) string {
 	return string(text)
 }
 
-// clean adds the automated cleaning of a machine that becomes available.
 func clean(s *planned, host values) {
 	if automated, is := host["automated_clean"].(bool); !is || automated {
 		s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})
 	}
 }
 
-// hostMachine returns the machine of a host.
 func (r *reader) hostMachine(address string, before, after values) *forecast.Target {
 	id := cmp.Or(after.text("id"), before.text("id"))
 	m := r.machines[address]
@@ -240,7 +236,6 @@ func (r *reader) turn(change rollout.Change, of values, content string) *forecas
 	return &forecast.Turn{Settings: s.Or(r.settings.Rollout), Change: change, Content: content}
 }
 
-// settingsOf returns the settings in a rollout.
 func settingsOf(v values) rollout.Settings {
 	s := rollout.Settings{Group: v.text("group"), MaxUnavailable: v.number("max_unavailable")}
 	s.Pause, _ = time.ParseDuration(v.text("pause")) // the provider has checked it

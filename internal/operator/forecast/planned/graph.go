@@ -9,13 +9,11 @@ import (
 // blocks are the resource blocks of a configuration, by address without keys of instances, such as module.db.metal_host.this.
 type blocks map[string]*block
 
-// block is a resource block.
 type block struct {
 	*tfjson.ConfigResource
 	in *module
 }
 
-// module is a module of the configuration.
 type module struct {
 	*tfjson.ConfigModule
 	path   string // such as "module.db."; "" for the root
@@ -24,7 +22,6 @@ type module struct {
 	calls  map[string]*module
 }
 
-// reference is what an expression refers to.
 type reference struct {
 	resource string // the address of the block
 	instance string // of the instance, if the expression names one
@@ -95,7 +92,6 @@ func (b *block) refersTo(attribute string) []reference {
 	return b.in.resolve(referencesIn(b.Expressions[attribute]), 0)
 }
 
-// all returns what a block refers to.
 func (b *block) all() (all []reference) {
 	names := append([]string{}, b.DependsOn...)
 	for _, e := range b.Expressions {
@@ -114,7 +110,6 @@ func (b *block) all() (all []reference) {
 	return append(all, b.in.resolve(names, 0)...)
 }
 
-// referencesIn returns the references of an expression and of the blocks in it.
 func referencesIn(e *tfjson.Expression) (names []string) {
 	if e == nil || e.ExpressionData == nil {
 		return nil

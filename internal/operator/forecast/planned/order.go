@@ -125,7 +125,6 @@ func (r *reader) dependencies(c *tfjson.ResourceChange, prior map[string][]strin
 	return all
 }
 
-// priorDependencies returns what the instances in the state depended on.
 func (r *reader) priorDependencies() map[string][]string {
 	all := map[string][]string{}
 	var walk func(m *tfjson.StateModule)

@@ -101,7 +101,6 @@ func slotOf(a *tfjson.ActionInvocation) (takes, ours bool) {
 	return false, strings.HasPrefix(a.Type, "metal_")
 }
 
-// nodeIn names the node of an action.
 func nodeIn(a *tfjson.ActionInvocation) string {
 	return cmp.Or(valuesOf(a.ConfigValues).text("node_id"), "(known after apply)")
 }
@@ -120,7 +119,6 @@ func (r *reader) add(c *tfjson.ResourceChange) {
 	}
 }
 
-// step adds a step.
 func (r *reader) step(c *tfjson.ResourceChange, removes bool) {
 	s := &planned{Step: forecast.Step{Address: c.Address, Removes: removes}, change: c, index: len(r.steps)}
 	r.steps = append(r.steps, s)

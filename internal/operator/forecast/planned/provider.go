@@ -12,7 +12,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// provider reads the provider block that the changes use.
 func (r *reader) provider() (Provider, error) {
 	p := Provider{Limit: throttle.Limit{
 		Max: throttle.DefaultMax, StuckAfter: throttle.DefaultStuckAfter, Scope: throttle.ScopeAll,

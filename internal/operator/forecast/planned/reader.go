@@ -32,7 +32,6 @@ type planned struct {
 	index  int
 }
 
-// note remembers what the forecast assumes.
 func (r *reader) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if r.notes[text]++; r.notes[text] == 1 {
@@ -40,7 +39,6 @@ func (r *reader) note(format string, args ...any) {
 	}
 }
 
-// values are the attributes of an object.
 type values map[string]any
 
 func valuesOf(v any) values {
@@ -84,7 +82,6 @@ func holds(v any) bool {
 	return false
 }
 
-// differs reports whether an attribute changes.
 func (v values) differs(after, unknown values, name string) bool {
 	a, _ := json.Marshal(v[name])
 	b, _ := json.Marshal(after[name])
@@ -118,7 +115,6 @@ func describe(m *forecast.Target, host values) {
 	m.BootInterface = valuesOf(host["hardware_interfaces"]).text("boot")
 }
 
-// changeOf returns the change of an instance; nil if there is none.
 func (r *reader) changeOf(address string) *tfjson.ResourceChange {
 	i := slices.IndexFunc(r.plan.ResourceChanges, func(c *tfjson.ResourceChange) bool { return c.Address == address })
 	if address == "" || i < 0 {

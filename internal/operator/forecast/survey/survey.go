@@ -3,6 +3,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -130,7 +131,6 @@ func (f *Found) Learned(given forecast.Times) (lines []string) {
 	return lines
 }
 
-// readAbsences reads which members of rollout groups are away.
 func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ironic.Node) error {
 	alive := map[string]bool{}
 	for i := range nodes {
@@ -175,9 +175,7 @@ func (f *Found) Complete(steps []forecast.Step) error {
 			done[m] = true
 			was := m.Machine
 			m.Machine, m.Class, m.Failures = slots.MachineOf(n), n.ResourceClass, notes.Failures(n)
-			if m.Name == "" {
-				m.Name = was.Name
-			}
+			m.Name = cmp.Or(m.Name, was.Name)
 		}
 		if steps[i].Prepares && len(steps[i].Legs) > 0 && states.IsOccupied(n) {
 			steps[i].Legs = nil
