@@ -17,9 +17,9 @@ old=/dev/null
 # An answer may have errors and some of the data, and an empty one has neither.
 jq -n --rawfile query query.graphql --arg location "$1" '{query: $query, variables: {location: [$location]}}' |
   curl -fsS -H @<(echo "Authorization: Token ${NAUTOBOT_TOKEN:?}") -H 'Content-Type: application/json' -d @- "${server%/}/api/graphql/" |
-  jq -e --arg location "$1" --slurpfile old "$old" '
+  jq -n --arg location "$1" --slurpfile old "$old" '
     def plain: tostring | gsub("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]"; "?"); # a terminal would obey some characters
-    if .errors then error("Nautobot: \(.errors[0].message | plain)") else .data end
+    input | if .errors then error("Nautobot: \(.errors[0].message | plain)") else .data end
     | if (.devices | length) == 0 then error("no device is in \($location), or the token may not see any") else . end
     | (keys_unsorted[] as $list | select((.[$list] | length) == 0 and ($old[0][$list] | length) > 0)
       | error("Nautobot shows no \($list), and nautobot.json has some. If there are none any more, delete the file")), .

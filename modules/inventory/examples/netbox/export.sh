@@ -29,7 +29,7 @@ list() {
     [ "${next#"$start"}" != "$next" ] ||
       stop "the next page of $1 is not at $start but at $(LC_ALL=C tr -cd '[:print:]' <<<"${next%%\?*}"). Set NETBOX_URL to the address that NetBox has for itself"
     page=$(curl -fsS -H @<(echo "Authorization: $scheme $NETBOX_TOKEN") -H 'Accept: application/json' "$next")
-    jq -e '(.results | type == "array") and (.count | type == "number")' <<<"$page" >/dev/null || stop "$server does not answer like NetBox"
+    jq -ne 'input | (.results | type == "array") and (.count | type == "number")' <<<"$page" >/dev/null || stop "$server does not answer like NetBox"
     jq -c '.results[]' <<<"$page"
     count=$(jq .count <<<"$page")
     more=$(jq '.results | length' <<<"$page")
