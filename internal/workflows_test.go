@@ -101,8 +101,8 @@ func TestRelease_hasLicences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}",
-		"..", "../cmd/metal")
+	const each = "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}"
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", each, "..", "../cmd/metal")
 	modules, err := list.Output()
 	if err != nil {
 		t.Fatal(err)

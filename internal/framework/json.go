@@ -77,8 +77,8 @@ func (v JSON) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRe
 		return
 	}
 	if at := NotJSON(v.ValueString()); at != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not JSON", fmt.Sprintf("%s is not JSON: %s. Write it with jsonencode({ … }). "+
-			"If it is YAML, write jsonencode(yamldecode(…)).", req.Path, at))
+		resp.Diagnostics.AddAttributeError(req.Path, "Not JSON", fmt.Sprintf("The value is not JSON: %s. Write it with jsonencode({ … }). "+
+			"If it is YAML, write jsonencode(yamldecode(…)).", at))
 	}
 }
 

@@ -46,7 +46,7 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 	detail := ""
 	switch {
 	case r.hides:
-		detail = fmt.Sprintf("%s %s.", req.Path, r.must)
+		detail = "The value " + r.must + "."
 	case r.why != nil:
 		detail = r.why(value)
 	}

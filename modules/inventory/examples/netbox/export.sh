@@ -27,9 +27,11 @@ list() {
   local start="$server/api/$1/?" next="$server/api/$1/?$2&fields=$3&limit=500&ordering=id" page count=0 got=0 more
   while [ "$next" != null ]; do
     [ "${next#"$start"}" != "$next" ] ||
-      stop "the next page of $1 is not at $start but at $(LC_ALL=C tr -cd '[:print:]' <<<"${next%%\?*}"). Set NETBOX_URL to the address that NetBox has for itself"
+      stop "the next page of $1 is not at $start but at $(LC_ALL=C tr -cd '[:print:]' <<<"${next%%\?*}")." \
+        "Set NETBOX_URL to the address that NetBox has for itself"
     page=$(curl -fsS -H @<(echo "Authorization: $scheme $NETBOX_TOKEN") -H 'Accept: application/json' "$next")
-    jq -ne 'input | (.results | type == "array") and (.count | type == "number")' <<<"$page" >/dev/null || stop "$server does not answer like NetBox"
+    jq -ne 'input | (.results | type == "array") and (.count | type == "number")' <<<"$page" >/dev/null ||
+      stop "$server does not answer like NetBox"
     jq -c '.results[]' <<<"$page"
     count=$(jq .count <<<"$page")
     more=$(jq '.results | length' <<<"$page")
@@ -53,7 +55,8 @@ done
 mkdir -p netbox
 for file in devices prefixes interfaces ip-addresses; do
   [ -s "$new/$file" ] || ! jq -e 'length > 0' "netbox/$file.json" >/dev/null 2>&1 ||
-    stop "NetBox shows no $file, and netbox/$file.json has some. The token may not see them. If there are none any more, delete the file"
+    stop "NetBox shows no $file, and netbox/$file.json has some. The token may not see them." \
+      "If there are none any more, delete the file"
   { echo '['; sed '$!s/$/,/' "$new/$file"; echo ']'; } >"$new/$file.json" # a list with one object a line
 done
 for file in devices prefixes interfaces ip-addresses; do
