@@ -2,8 +2,11 @@ package internal_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -32,4 +35,92 @@ func TestWorkflows_pinActionsByDigest(t *testing.T) {
 	if found == 0 {
 		t.Error("the workflows use no actions")
 	}
+}
+
+// A token that may write to the repository must not lie in the work tree, where each later step finds it.
+func TestWorkflows_checkoutsLeaveNoToken(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../.github/workflows/*.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text := read(t, file)
+		for _, step := range regexp.MustCompile(`(?m)^ +- `).Split(text, -1) {
+			if !strings.HasPrefix(step, "uses: actions/checkout@") {
+				continue
+			}
+			if found++; !regexp.MustCompile(`(?m)^ +persist-credentials: false$`).MatchString(step) {
+				t.Errorf("%s: %s", file, step)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the workflows check nothing out")
+	}
+}
+
+func TestRelease_refusesOtherKeys(t *testing.T) {
+	t.Parallel()
+	const named = "0123 4567 89AB CDEF 0123  4567 89AB CDEF 0123 4567"
+	_, step, _ := strings.Cut(read(t, "../.github/workflows/release.yml"), "name: Refuse a key that SECURITY.md does not name")
+	run := regexp.MustCompile(`(?m)^ +run: (.*)$`).FindStringSubmatch(step)
+	if run == nil {
+		t.Fatal("release.yml has no step that refuses a key")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "SECURITY.md"), []byte("# Security\n\nFingerprint: "+named+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for fingerprint, accepted := range map[string]bool{
+		strings.ReplaceAll(named, " ", ""): true, "": false, " ": false, ".": false, "Security": false, "0123": false, "89ABCDEF01234567": false,
+		strings.Repeat("F", 40): false, ".{40}": false,
+	} {
+		command := exec.CommandContext(t.Context(), "bash", "-e", "-c", run[1]) //nolint:gosec // our own workflow
+		command.Dir, command.Env = dir, append(os.Environ(), "GPG_FINGERPRINT="+fingerprint)
+		if text, err := command.CombinedOutput(); (err == nil) != accepted {
+			t.Errorf("fingerprint %q: %v %s", fingerprint, err, text)
+		}
+	}
+}
+
+// Whoever gets a program gets the licences of what is linked into it.
+func TestRelease_hasLicences(t *testing.T) {
+	t.Parallel()
+	release := read(t, "../.goreleaser.yml")
+	if zips, packages := strings.Count(release, "src: .cache/release/third-party.txt\n        strip_parent: true"),
+		strings.Count(release, "dst: /usr/share/doc/metal/third-party.txt"); zips != 2 || packages != 1 {
+		t.Errorf("%d archives and %d lists of packages have third-party.txt, want 2 and 1", zips, packages)
+	}
+	if !strings.Contains(read(t, "../tools/release-files"), "tools/third-party darwin freebsd linux windows") {
+		t.Error("tools/release-files makes no third-party.txt of all platforms")
+	}
+	script := exec.CommandContext(t.Context(), "../tools/third-party")
+	text, err := script.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const each = "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}"
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", each, "..", "../cmd/metal")
+	modules, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := regexp.MustCompile(`(?m)^={80}\n`).Split(string(text), -1)
+	for _, module := range slices.Compact(slices.Sorted(slices.Values(strings.Fields("Go " + string(modules))))) {
+		name := strings.ReplaceAll(module, "@", " ")
+		if !slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, name) && len(part) > 500 }) {
+			t.Errorf("there is no licence of %s", name)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

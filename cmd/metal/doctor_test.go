@@ -38,9 +38,9 @@ func TestDoctor_withoutIronic(t *testing.T) {
 func TestDoctor_json(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
-	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "http://metal:" + strings.ReplaceAll(password, " ", "%20") +
-		"@127.0.0.1:1/a.raw?sig=hidden"})
-	code, stdout, _ := s.run(t, "doctor", "--output", "json")
+	image := "http://metal:" + strings.ReplaceAll(password, " ", "%20") + "@127.0.0.1:1/a.raw?sig=hidden"
+	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": image})
+	code, stdout, _ := s.run(t, "doctor", "--output", "json", "--image-url", image)
 	var report doctor.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitDone {
 		t.Fatalf("exit code %d, %v: %s", code, err, stdout)

@@ -121,6 +121,7 @@ found=$(jq -rs --argjson wipes "$wipes" --argjson new "$new" '
   | map(select(.harm.erases or ($wipes | not)) | select(.address as $address | $ARGS.positional | index([$address]) | not))
   | group_by(.address)[]
   | "\(.[0].address): \(map(.harm.what) | unique | join(", "))"
+  | gsub("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]"; "\ufffd") # a terminal would obey some characters
 ' "$plan" --args "$@") || stop "$plan has no complete plan"
 if [ -n "$found" ]; then
   echo "$found"

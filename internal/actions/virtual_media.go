@@ -3,7 +3,6 @@ package actions
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -39,8 +39,7 @@ func (a *virtualMedia) Schema(ctx context.Context, _ action.SchemaRequest, resp 
 		"image_url": schema.StringAttribute{
 			Optional: true, MarkdownDescription: "URL of the image (`http`, `https`, `nfs` or `cifs`), which replaces what is in the " +
 				"drive. Null: empties the drive.",
-			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(https?|nfs|cifs)://.`),
-				"must begin with http://, https://, nfs:// or cifs://")},
+			Validators: []validator.String{framework.MediaURL},
 		},
 		"device": schema.StringAttribute{
 			Optional: true, MarkdownDescription: "`cdrom`, `disk` or `floppy`. Default: `cdrom`, which is refused while a live ISO runs " +

@@ -1,7 +1,6 @@
 package datasources
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -47,7 +46,7 @@ func nodeAttributes() map[string]schema.Attribute {
 }
 
 func document(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
+	return schema.StringAttribute{Computed: true, CustomType: framework.JSONType{}, MarkdownDescription: description}
 }
 
 func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
@@ -77,15 +76,15 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 	}
 }
 
-func driverInfo(node *ironic.Node) jsontypes.Normalized {
+func driverInfo(node *ironic.Node) framework.JSON {
 	if node.Hidden.DriverInfo {
-		return jsontypes.NewNormalizedNull()
+		return framework.JSONNull()
 	}
 	return jsonText(node.DriverInfo)
 }
 
 // jsonText encodes an object as JSON, without this provider's notes.
-func jsonText(m map[string]any) jsontypes.Normalized {
+func jsonText(m map[string]any) framework.JSON {
 	shown := map[string]any{}
 	for key, value := range m {
 		if !notes.OwnKey(key) {

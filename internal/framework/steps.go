@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -45,7 +44,7 @@ func Steps(order StepOrder, attribute schema.ListNestedAttribute) schema.ListNes
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"args": schema.StringAttribute{
-			Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments, as a JSON object.",
+			Optional: true, CustomType: JSONType{}, MarkdownDescription: "Arguments, as a JSON object.",
 		},
 	}
 	if order == ByPriority {
@@ -116,7 +115,7 @@ func (n stepName) String() string { return n.kind + "." + n.name }
 
 type step struct {
 	kind, name types.String
-	args       jsontypes.Normalized
+	args       JSON
 	priority   types.Int64 // the zero value in lists by position
 }
 
@@ -125,18 +124,18 @@ func (s step) key() stepName { return stepName{s.kind.ValueString(), s.name.Valu
 func stepOf(element attr.Value) (s step) {
 	object, is := element.(types.Object)
 	if !is || !IsSet(object) {
-		return step{kind: types.StringUnknown(), name: types.StringUnknown(), args: jsontypes.NewNormalizedUnknown()}
+		return step{kind: types.StringUnknown(), name: types.StringUnknown(), args: JSONUnknown()}
 	}
 	has := object.Attributes()
 	s.kind, _ = has["interface"].(types.String)
 	s.name, _ = has["step"].(types.String)
-	s.args, _ = has["args"].(jsontypes.Normalized)
+	s.args, _ = has["args"].(JSON)
 	s.priority, _ = has["priority"].(types.Int64)
 	return s
 }
 
 // argumentsOf returns arguments that are written as a JSON object; none if they are null or unknown. It adds an error for any other text.
-func argumentsOf(text jsontypes.Normalized, at path.Path, diags *diag.Diagnostics) map[string]any {
+func argumentsOf(text JSON, at path.Path, diags *diag.Diagnostics) map[string]any {
 	args := map[string]any{}
 	if !IsSet(text) {
 		return args
@@ -235,12 +234,12 @@ func SameSteps(ctx context.Context, order StepOrder, wanted types.List, found []
 	return RefreshSteps(ctx, order, wanted, found).Equal(wanted)
 }
 
-func refreshArguments(state jsontypes.Normalized, found map[string]any) jsontypes.Normalized {
+func refreshArguments(state JSON, found map[string]any) JSON {
 	before := argumentsOf(state, path.Empty(), &diag.Diagnostics{})
 	now, _ := unmasked(found, before).(map[string]any)
 	if ironic.SameJSON(emptyIfNil(now), before) {
 		if state.IsUnknown() {
-			return jsontypes.NewNormalizedNull()
+			return JSONNull()
 		}
 		return state
 	}

@@ -3,7 +3,6 @@ package framework_test
 import (
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -18,9 +17,9 @@ func stepList(t *testing.T, steps ...[2]string) types.List {
 	kind, _ := framework.Steps(framework.ByPosition, schema.ListNestedAttribute{}).NestedObject.Type().(types.ObjectType)
 	var elements []attr.Value
 	for _, step := range steps {
-		args := jsontypes.NewNormalizedNull()
+		args := framework.JSONNull()
 		if step[1] != "" {
-			args = jsontypes.NewNormalizedValue(step[1])
+			args = framework.JSONValue(step[1])
 		}
 		elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
 			"interface": types.StringValue("bios"), "step": types.StringValue(step[0]), "args": args,
@@ -73,7 +72,7 @@ func TestSteps_refreshKeepsTheOrderOfPriorities(t *testing.T) {
 		var elements []attr.Value
 		for _, name := range names {
 			elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
-				"interface": types.StringValue("bios"), "step": types.StringValue(name), "args": jsontypes.NewNormalizedNull(),
+				"interface": types.StringValue("bios"), "step": types.StringValue(name), "args": framework.JSONNull(),
 				"priority": types.Int64Value(int64(name[0])),
 			}))
 		}

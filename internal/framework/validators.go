@@ -3,7 +3,6 @@ package framework
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -29,6 +28,7 @@ type text struct {
 	must    string // what a string must be
 	ok      func(string) bool
 	why     func(string) string // a more specific message; "": none
+	hides   bool                // the message does not show the string, which may have secrets
 }
 
 // Description returns the rule.
@@ -44,7 +44,10 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 		return
 	}
 	detail := ""
-	if r.why != nil {
+	switch {
+	case r.hides:
+		detail = "The value " + r.must + "."
+	case r.why != nil:
 		detail = r.why(value)
 	}
 	detail = cmp.Or(detail, fmt.Sprintf("%q %s.", value, r.must))
@@ -141,25 +144,20 @@ var (
 				"its UUID, and leave name out or write name = null.", s)
 		},
 	}
-	ImageURL = text{
-		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
-		ok: func(s string) bool {
-			scheme, rest, _ := strings.Cut(s, "://")
-			return slices.Contains([]string{"http", "https", "file", "oci", "glance"}, scheme) && rest != ""
-		},
-	}
+	ImageURL = urlOf("an image", "http", "https", "file", "oci", "glance")
 	// DriveURL accepts what the agent on a machine can fetch.
-	DriveURL = text{
-		summary: "Not the URL of a config drive", must: "must begin with http:// or https://",
-		ok: func(s string) bool {
-			scheme, rest, _ := strings.Cut(s, "://")
-			return (scheme == "http" || scheme == "https") && rest != ""
-		},
+	DriveURL = urlOf("a config drive", "http", "https")
+	// MediaURL accepts what a BMC can fetch.
+	MediaURL = urlOf("an image", "http", "https", "nfs", "cifs")
+	// FirmwareURL accepts any URL: which schemes work depends on the BMC.
+	FirmwareURL = text{
+		summary: "Not a URL", must: "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin", hides: true,
+		ok: regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`).MatchString,
 	}
 	Checksum = text{
 		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL " +
 			"of a file of checksums",
-		ok: checksumPattern.MatchString,
+		ok: checksumPattern.MatchString, hides: true,
 	}
 	Hostname = text{
 		summary: "Not a host name", must: "must be a host name: labels of at most 63 letters, digits and hyphens, separated by dots",
@@ -181,10 +179,10 @@ var (
 			return fmt.Sprintf("%q: %v.", s, err)
 		},
 	}
-	// JSONObjectText accepts a JSON object in text.
+	// JSONObjectText accepts a JSON object in text. The type of the attribute reports a text that is not JSON.
 	JSONObjectText = text{
 		summary: "Not a JSON object", must: "must be a JSON object, such as jsonencode({ slot = 1 })",
-		ok: func(s string) bool { var m map[string]any; return json.Unmarshal([]byte(s), &m) == nil && m != nil },
+		ok: func(s string) bool { return NotJSON(s) != "" || strings.HasPrefix(strings.TrimSpace(s), "{") }, hides: true,
 	}
 	WholeNumber = text{
 		summary: "Not a number", must: "must be a whole number of at least 1",
@@ -199,6 +197,19 @@ var (
 		ok: func(s string) bool { _, err := time.Parse(time.RFC3339, s); return err == nil },
 	}
 )
+
+// urlOf accepts URLs with some schemes. Its message shows no URL, which may have secrets.
+func urlOf(what string, schemes ...string) text {
+	last := len(schemes) - 1
+	return text{
+		summary: "Not the URL of " + what, hides: true,
+		must: "must begin with " + strings.Join(schemes[:last], "://, ") + ":// or " + schemes[last] + "://",
+		ok: func(s string) bool {
+			scheme, rest, _ := strings.Cut(s, "://")
+			return slices.Contains(schemes, scheme) && rest != ""
+		},
+	}
+}
 
 // JSONObjectValue accepts objects whose keys Ironic can change later.
 type JSONObjectValue struct{}

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
@@ -131,16 +130,16 @@ func RefreshObject(ctx context.Context, state types.Dynamic, actual map[string]a
 }
 
 // JSONText returns a value as JSON text for state.
-func JSONText(value any) jsontypes.Normalized {
+func JSONText(value any) JSON {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return jsontypes.NewNormalizedNull()
+		return JSONNull()
 	}
-	return jsontypes.NewNormalizedValue(string(text))
+	return JSONValue(string(text))
 }
 
 // RefreshKeys returns what Ironic has of the keys of a JSON object in text. It keeps the user's spelling of equal values.
-func RefreshKeys(state jsontypes.Normalized, actual map[string]any) jsontypes.Normalized {
+func RefreshKeys(state JSON, actual map[string]any) JSON {
 	old := JSONDocument(state)
 	if old == nil {
 		return state
@@ -167,7 +166,7 @@ func heldKeys(old, actual map[string]any) (now map[string]any, same bool) {
 }
 
 // JSONDocument returns the object in a JSON attribute; nil if it is null, unknown or not an object.
-func JSONDocument(v jsontypes.Normalized) map[string]any {
+func JSONDocument(v JSON) map[string]any {
 	var document map[string]any
 	if IsSet(v) {
 		_ = json.Unmarshal([]byte(v.ValueString()), &document) // nil without an object
@@ -177,9 +176,9 @@ func JSONDocument(v jsontypes.Normalized) map[string]any {
 
 // RefreshJSON returns a JSON object in Ironic as the value of an attribute; null if it is empty. It keeps the user's spelling of an
 // equal object.
-func RefreshJSON(state jsontypes.Normalized, actual map[string]any) jsontypes.Normalized {
+func RefreshJSON(state JSON, actual map[string]any) JSON {
 	if len(actual) == 0 {
-		return jsontypes.NewNormalizedNull()
+		return JSONNull()
 	}
 	if ironic.SameJSON(JSONDocument(state), actual) {
 		return state

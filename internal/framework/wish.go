@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -51,7 +50,7 @@ func ObjectOf(ctx context.Context, v types.Dynamic) decide.Value[map[string]any]
 }
 
 // DocumentOf returns a JSON object in text as a value of a wish.
-func DocumentOf(v jsontypes.Normalized) decide.Value[map[string]any] {
+func DocumentOf(v JSON) decide.Value[map[string]any] {
 	return decide.Value[map[string]any]{V: JSONDocument(v), Set: IsSet(v), Unknown: v.IsUnknown()}
 }
 

@@ -46,7 +46,7 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 func isURL(s string) bool { return checkURL(s) == nil }
 
 // checkURL returns an error for a text that is not an http or https URL without credentials. The error continues a sentence that
-// starts with the text.
+// starts with "The value".
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -66,14 +66,14 @@ var (
 	endpointURL = text{
 		summary: "Not the URL of an Ironic API", must: "must be an http or https URL", ok: isURL,
 		why: func(s string) string {
-			return fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).",
-				s, checkURL(s))
+			return fmt.Sprintf("The value %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: "+
+				"METAL_ENDPOINT).", checkURL(s))
 		},
 	}
 	httpURL = text{
 		summary: "Not a URL", must: "must be an http or https URL", ok: isURL,
 		why: func(s string) string {
-			return fmt.Sprintf("%q %v. It must be an http or https URL, such as http://ironic.example.com:5050.", s, checkURL(s))
+			return fmt.Sprintf("The value %v. It must be an http or https URL, such as http://ironic.example.com:5050.", checkURL(s))
 		},
 	}
 	microversion = text{

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -19,13 +18,6 @@ func CheckOutput(format string) error {
 		return fmt.Errorf("--output is %q; it must be table or json", format)
 	}
 	return nil
-}
-
-// WriteJSON writes a JSON document.
-func WriteJSON(to io.Writer, value any) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
 
 // LogRequests lets the client of Ironic log where a command logs, and tell Ironic the name and version of this program.

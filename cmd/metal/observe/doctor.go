@@ -9,14 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/doctor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 const aboutDoctor = `metal doctor finds out what is wrong at a site: whether Ironic and Keystone answer, which version and which rights there
-are, whether conductors, drivers and image servers work, which machines have failed or do not get on, and what earlier runs
-have left, also on the appliance that ONEVIEW_ENDPOINT names. Each check is ok, a warning, a problem or unknown; > says what
-to do. A check that fails leaves the others running.
+are, whether conductors and drivers work, which machines have failed or do not get on, and what earlier runs have left, also
+on the appliance that ONEVIEW_ENDPOINT names. Each check is ok, a warning, a problem or unknown; > says what to do. A check
+that fails leaves the others running.
+
+It asks only the servers that you name. Those of the images on nodes are chosen by whoever may deploy there: the report names
+them. --image-url asks one; its credentials and query are not sent, and redirects are not followed.
 
 It changes nothing, except with --remove-stale. To find out what you may do, it sends requests that Ironic refuses in any
 case, but only after it has looked at its policy. Ironic's log therefore has some errors with the word terraform-metal-doctor.
@@ -27,7 +31,7 @@ operation may take.
 The output has names of users, hosts, machines and projects, and no passwords or tokens. Attach --output json to a bug report.
 
   metal doctor                                                all checks
-  metal doctor --image-url https://images.example.com/a.raw   the server of an image that no machine runs yet
+  metal doctor --image-url https://images.example.com/a.raw   and the server of an image
   metal doctor --output json > doctor.json                    for a bug report`
 
 type doctorFlags struct {
@@ -44,7 +48,7 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&own.output, "output", "table", "`format`: table or json")
-	flags.StringVar(&own.image, "image-url", "", "`URL` of an image whose server to check; default: the servers of the images of machines")
+	flags.StringVar(&own.image, "image-url", "", "`URL` of an image, or of a server of images, to ask; default: none is asked")
 	cli.DurationVar(flags, &own.timeout, "timeout", time.Minute, "`time` for all checks")
 	cli.Section(flags, "Flags of the provisioning limit, whose slots are counted", func() { cli.LimitFlags(flags, &own.limit) })
 	flags.BoolVar(&own.removeStale, "remove-stale", false, "delete the lock records of dead runs")
@@ -95,5 +99,5 @@ func (f *doctorFlags) write(cmd *cobra.Command, report *doctor.Report) error {
 	if f.output == "table" {
 		return report.Write(cmd.OutOrStdout())
 	}
-	return cli.WriteJSON(cmd.OutOrStdout(), report)
+	return rest.WriteJSON(cmd.OutOrStdout(), report)
 }

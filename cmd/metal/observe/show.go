@@ -42,7 +42,7 @@ func newShow(s *cli.Settings) *cobra.Command {
 		case err != nil:
 			return s.Unread("node "+args[0], err)
 		case *output == "json":
-			return cli.WriteJSON(cmd.OutOrStdout(), found)
+			return rest.WriteJSON(cmd.OutOrStdout(), found)
 		}
 		writePage(cmd.OutOrStdout(), found, client.ServerNow())
 		return nil

@@ -55,7 +55,7 @@ func newValidate(s *cli.Settings) *cobra.Command {
 			}
 		}
 		if output == "json" {
-			err = cli.WriteJSON(cmd.OutOrStdout(), all)
+			err = rest.WriteJSON(cmd.OutOrStdout(), all)
 		} else {
 			err = writeValidated(cmd.OutOrStdout(), all)
 		}

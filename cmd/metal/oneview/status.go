@@ -2,12 +2,10 @@ package oneview
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +71,7 @@ func (p *pool) reportUnread(all []sharing.Standing) error {
 func writeStatus(to io.Writer, all []sharing.Standing, output string) error {
 	switch {
 	case output == "json":
-		return writeJSON(to, all)
+		return rest.WriteJSON(to, all)
 	case len(all) == 0:
 		return nil
 	}
@@ -101,24 +99,4 @@ func writeStatus(to io.Writer, all []sharing.Standing, output string) error {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
-}
-
-// writeJSON writes JSON in which characters that are not printable are escaped, so that the document has what Ironic and OneView say.
-func writeJSON(to io.Writer, all []sharing.Standing) error {
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	var escaped strings.Builder
-	for _, r := range string(text) {
-		if r == '\n' || rest.Printable(string(r)) == string(r) {
-			escaped.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&escaped, "\\u%04x", unit)
-		}
-	}
-	_, err = fmt.Fprintln(to, escaped.String())
-	return err
 }

@@ -97,7 +97,7 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 // writeDevices writes boot devices: a line each, or a JSON array.
 func writeDevices(cmd *cobra.Command, format string, shown []shownDevice) error {
 	if format == "json" {
-		return cli.WriteJSON(cmd.OutOrStdout(), shown)
+		return rest.WriteJSON(cmd.OutOrStdout(), shown)
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tBOOT DEVICE\tPERSISTENT\tDETAILS")

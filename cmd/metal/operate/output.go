@@ -42,7 +42,7 @@ func write(to io.Writer, format string, results []operate.Result) error {
 				errorText(r), r.Note, r.Took.Round(time.Millisecond).Seconds(),
 			}
 		}
-		return cli.WriteJSON(to, all)
+		return rest.WriteJSON(to, all)
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tSTATE\tPOWER\tRESULT\tDETAILS")

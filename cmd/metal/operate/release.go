@@ -252,7 +252,7 @@ func writeReleased(to io.Writer, format string, all []released) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", rest.OneLine(r.Label()), r.outcome, rest.OneLine(details))
 	}
 	if format == "json" {
-		return cli.WriteJSON(to, lines)
+		return rest.WriteJSON(to, lines)
 	}
 	return table.Flush()
 }

@@ -6,12 +6,21 @@ rest() {
   curl -sS --fail-with-body --cacert "$ONEVIEW_CACERT_FILE" -H 'X-API-Version: 2000' -H "Auth: ${session:-}" -H 'Content-Type: application/json' "$@"
 }
 
+# at returns the address of a URI that OneView has named. The session is for OneView only.
+at() {
+  case $1 in
+  /rest/*) echo "$ONEVIEW_ENDPOINT$1" ;;
+  *) echo "OneView names something that is not on it" >&2 && exit 1 ;;
+  esac
+}
+
 # run sends a request that OneView does as a task, and waits for its end.
 run() {
   task=$(rest "$@")
   while echo "$task" | jq -e '.taskState | IN("New", "Starting", "Pending", "Running")' >/dev/null; do
     sleep 0.5
-    task=$(rest "$ONEVIEW_ENDPOINT$(echo "$task" | jq -r .uri)")
+    next=$(at "$(echo "$task" | jq -r .uri)")
+    task=$(rest "$next")
   done
   echo "$task" | jq -r '.name + ": " + .taskState, .taskErrors[].message'
   echo "$task" | jq -e '.taskState == "Completed"' >/dev/null
@@ -27,8 +36,10 @@ take)
   ;;
 free)
   profile=$(echo "$server" | jq -er .serverProfileUri) || { echo "$2 is free" >&2; exit 1; }
-  run -X PUT -d '{"powerState": "Off", "powerControl": "PressAndHold"}' "$ONEVIEW_ENDPOINT$(echo "$server" | jq -r .uri)/powerState"
-  run -X DELETE -H 'If-Match: *' "$ONEVIEW_ENDPOINT$profile" # OneView refuses a deletion without If-Match
+  profile=$(at "$profile")
+  hardware=$(at "$(echo "$server" | jq -r .uri)")
+  run -X PUT -d '{"powerState": "Off", "powerControl": "PressAndHold"}' "$hardware/powerState"
+  run -X DELETE -H 'If-Match: *' "$profile" # OneView refuses a deletion without If-Match
   ;;
 *)
   echo "usage: $0 take|free SERVER" >&2

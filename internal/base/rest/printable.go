@@ -1,9 +1,13 @@
 package rest
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
 // Printable makes a text of others harmless for a terminal. The sign for a broken character replaces each character that a terminal
@@ -26,6 +30,29 @@ func OneLine(text string) string {
 		}
 		return visible(r)
 	}, strings.ReplaceAll(strings.Trim(text, " \t\r\n"), "\r\n", "\n"))
+}
+
+// WriteJSON writes a JSON document in which the characters that Printable replaces are escaped: it is harmless for a terminal, and has what
+// the value has.
+func WriteJSON(to io.Writer, value any) error {
+	var text, escaped bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	for _, r := range text.String() {
+		if r == '\n' || visible(r) == r {
+			escaped.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&escaped, "\\u%04x", unit)
+		}
+	}
+	_, err := escaped.WriteTo(to)
+	return err
 }
 
 // visible returns a character, or the sign for a broken one.

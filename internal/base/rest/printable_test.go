@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -36,5 +37,22 @@ func TestPrinter(t *testing.T) {
 	n, err := (&rest.Printer{To: &to}).Write([]byte("\x1bc reset\n"))
 	if n != 9 || err != nil || to.String() != "\ufffdc reset\n" {
 		t.Errorf("wrote %q: %d, %v", to.String(), n, err)
+	}
+}
+
+// A document that is shown has what it was made of, and a terminal obeys none of it.
+func TestWriteJSON(t *testing.T) {
+	t.Parallel()
+	const owner = "\x1b[2J\u009b1m\u202eevil\u2066\u200f\u2028\U000e0041 <é, 日本>\n\ttab"
+	var to strings.Builder
+	if err := rest.WriteJSON(&rest.Printer{To: &to}, map[string]string{"owner": owner}); err != nil {
+		t.Fatal(err)
+	}
+	var read map[string]string
+	if err := json.Unmarshal([]byte(to.String()), &read); err != nil || read["owner"] != owner {
+		t.Errorf("%v: read %q of\n%s", err, read["owner"], to.String())
+	}
+	if text := to.String(); rest.Printable(text) != text || !strings.Contains(text, `\u009b`) || !strings.Contains(text, "<é, 日本>") {
+		t.Errorf("wrote %q", text)
 	}
 }

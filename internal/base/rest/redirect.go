@@ -31,7 +31,11 @@ type RedirectError struct {
 
 // Error names both addresses without their secrets, and says which address to configure.
 func (e *RedirectError) Error() string {
-	fact := fmt.Sprintf("%s %s is redirected to %s (%d %s), and the provider follows no redirect", e.Method, bare(e.from), bare(e.to),
+	show := ofAPI
+	if e.Setting == "" {
+		show = func(u *url.URL) string { return PlainURL(u.String()) }
+	}
+	fact := fmt.Sprintf("%s %s is redirected to %s (%d %s), and the provider follows no redirect", e.Method, show(e.from), show(e.to),
 		e.Status, http.StatusText(e.Status))
 	if e.Setting == "" {
 		return fact
@@ -41,6 +45,9 @@ func (e *RedirectError) Error() string {
 	}
 	return fmt.Sprintf("%s. Check %s, and the proxies before the server", fact, e.Setting)
 }
+
+// To returns the server that the request was redirected to.
+func (e *RedirectError) To() string { return Origin(e.to.String()) }
 
 // address returns the address that leads there without a redirect; "" if none is known to.
 func (e *RedirectError) address() string {
@@ -54,9 +61,4 @@ func (e *RedirectError) address() string {
 		return ""
 	}
 	return moved.String()
-}
-
-// bare returns a URL without user, query and fragment.
-func bare(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -57,10 +57,10 @@ func (s *Secrets) add(value string) {
 	s.values[value], s.replacer = true, nil
 }
 
-// HideURL adds the credentials and the query of a text that is a URL, which a message may contain without the rest of the URL. It ignores
-// other texts.
+// HideURL adds the credentials, the query and the fragment of a text that is a URL, which a message may contain without the rest of the
+// URL. It ignores other texts.
 func (s *Secrets) HideURL(text string) {
-	if !strings.ContainsAny(text, "@?") || !strings.Contains(text, "://") {
+	if !strings.ContainsAny(text, "@?#") || !strings.Contains(text, "://") {
 		return
 	}
 	u, err := url.Parse(text)
@@ -72,6 +72,9 @@ func (s *Secrets) HideURL(text string) {
 		s.Hide(u.User.Username())
 	}
 	s.Hide(u.RawQuery)
+	if len(u.Fragment) >= shortestInURL {
+		s.Hide(u.Fragment)
+	}
 	for _, values := range u.Query() {
 		for _, value := range values {
 			if len(value) >= shortestInURL {
@@ -81,7 +84,7 @@ func (s *Secrets) HideURL(text string) {
 	}
 }
 
-// Redact returns a text in which stars replace the secrets, and the credentials and the query of each URL.
+// Redact returns a text in which stars replace the secrets, and the credentials, the query and the fragment of each URL.
 func (s *Secrets) Redact(text string) string {
 	if text == "" {
 		return text
@@ -112,12 +115,17 @@ var (
 	credentials = regexp.MustCompile("(://)[^\\s/?#\"'`<>@]*(?::\\d*(?:[^\\d/\\s\"'`<>@][^\\s\"'`<>@]*)?)?@(?:[^\\s/?#\"'`<>]*@)?")
 	// query is the query of a URL, or of a path with parameters, without punctuation of the sentence after it.
 	query = regexp.MustCompile("(://[^\\s?\"'`<>]*|/[^\\s?\"'`<>]*)\\?[^\\s\"'`<>]*[^\\s\"'`<>.,;:)\\]}]")
+	// fragment is the fragment of a URL without a query. That of a query goes with it.
+	fragment = regexp.MustCompile("(://[^\\s?#\"'`<>]*)#[^\\s\"'`<>]*[^\\s\"'`<>.,;:)\\]}]")
 )
 
-// redactURLs replaces the credentials and the query of each URL in a text, and the query of each path.
+// redactURLs replaces the credentials, the query and the fragment of each URL in a text, and the query of each path.
 func redactURLs(text string) string {
 	if strings.Contains(text, "@") {
 		text = credentials.ReplaceAllString(text, "${1}"+Stars+"@")
+	}
+	if strings.Contains(text, "#") {
+		text = fragment.ReplaceAllString(text, "${1}#"+Stars)
 	}
 	if !strings.Contains(text, "?") {
 		return text
@@ -129,13 +137,4 @@ func redactURLs(text string) string {
 		}
 		return at + "?" + Stars
 	})
-}
-
-// PlainURL returns an address without credentials, query and fragment, which may have secrets, for people.
-func PlainURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	return (&url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path}).String()
 }

@@ -32,8 +32,9 @@ func TestRedact_urls(t *testing.T) {
 		"cifs://dom;user:pw@files/share/a.iso": "cifs://******@files/share/a.iso",
 		"two: https://a:bcd@one/x?y=z and https://c:def@two/x?y=z": "two: https://******@one/x?****** and " +
 			"https://******@two/x?******",
-		`{"href": "https://a:bcd@one/x?y=z"}`: `{"href": "https://******@one/x?******"}`,
-		"file:///opt/a.qcow2":                 "file:///opt/a.qcow2",
+		`{"href": "https://a:bcd@one/x?y=z"}`:                          `{"href": "https://******@one/x?******"}`,
+		"file:///opt/a.qcow2":                                          "file:///opt/a.qcow2",
+		"https://one/x#hunter2, https://two/y?a=b#hunter2 and disk #2": "https://one/x#******, https://two/y?****** and disk #2",
 		"attribute image.url: \"ftp://user:pw@host/image\" must begin with http or file": "attribute image.url: " +
 			"\"ftp://******@host/image\" must begin with http or file",
 	} {
@@ -49,11 +50,12 @@ func TestRedact_partsOfHiddenURLs(t *testing.T) {
 	var s rest.Secrets
 	s.HideURL("https://robot:hunter%2F22@images/a.qcow2?X-Amz-Expires=600&X-Amz-Signature=0123456789abcdef%2Fghi&response=download")
 	s.HideURL("https://ghp_0123456789@images/a.qcow2")
+	s.HideURL("https://images/a.qcow2#0123456789-fragment")
 	s.HideURL("not a URL? no@where")
 	for _, text := range []string{
 		"401 for user robot with password hunter/22", "basic auth robot:hunter%2F22",
 		"query X-Amz-Expires=600&X-Amz-Signature=0123456789abcdef%2Fghi&response=download is wrong",
-		"signature 0123456789abcdef/ghi does not match", "no access for ghp_0123456789",
+		"signature 0123456789abcdef/ghi does not match", "no access for ghp_0123456789", "no part 0123456789-fragment",
 	} {
 		got := s.Redact(text)
 		for _, secret := range []string{"hunter", "0123456789"} {

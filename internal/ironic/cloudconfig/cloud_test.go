@@ -115,6 +115,14 @@ func TestRead_files(t *testing.T) {
 			".config/openstack/clouds.yaml": "clouds: {site: {}}",
 			".config/openstack/secure.yaml": "clouds: {site: hunter2}",
 		}, says: "secure.yaml: each cloud below clouds must be a mapping"},
+		"a password like an alias": {
+			files: map[string]string{".config/openstack/clouds.yaml": "clouds: {site: {auth: {password: *hunter2}}}"},
+			says:  "clouds.yaml is not YAML as it is meant: a text that begins with *, & or { needs quotes",
+		},
+		"a password like a key": {
+			files: map[string]string{".config/openstack/clouds.yaml": "clouds: {site: {auth: {password: {{hunter2}}}}}"},
+			says:  "a text that begins with *, & or { needs quotes",
+		},
 		"tabs": {
 			files: map[string]string{".config/openstack/clouds.yaml": "clouds:\n\tsite: hunter2"},
 			says:  "clouds.yaml: yaml: line 2",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -158,10 +159,17 @@ func parse(file string, into *document) error {
 		if _, ok := errors.AsType[*yaml.TypeError](err); ok {
 			return fmt.Errorf("%s: each cloud below clouds must be a mapping, as in the documentation of clouds.yaml", file)
 		}
+		if !placed.MatchString(err.Error()) {
+			return fmt.Errorf("%s is not YAML as it is meant: a text that begins with *, & or { needs quotes", file)
+		}
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }
+
+// placed matches the errors of the parser that name a line, and quote nothing of the file. The others quote what it takes for an anchor or
+// a key, which may be a password without quotes.
+var placed = regexp.MustCompile(`^yaml: line \d+: `)
 
 // directories are where the openstack command looks for files.
 func (env variables) directories() []string {

@@ -2,8 +2,10 @@ package notes
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -44,6 +46,9 @@ func checkOf(n *ironic.Node) *Checked {
 	c := Read[Checked](n.Extra, KeyReady)
 	if c == nil || c.Since.IsZero() || n.ProvisionUpdatedAt.Sub(c.Since) > time.Second {
 		return nil
+	}
+	if strings.Contains(c.Target, "://") {
+		c.Target = rest.Origin(c.Target) // others may have written it
 	}
 	return c
 }

@@ -45,3 +45,19 @@ func TestTold_inWords(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// A note that others have written shows of a URL the server only.
+func TestTold_targetOfAReadyCheck(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC)
+	for _, failed := range []time.Time{{}, now} {
+		n := &ironic.Node{ProvisionState: "active", Extra: map[string]any{
+			notes.KeyReady: notes.Checked{Since: now, Target: "https://u:hunter2@web-1:8443/hunter2/x?hunter2#hunter2", Failed: failed},
+		}}
+		told := notes.Told(n, now)
+		if len(told) != 1 || !strings.Contains(told[0].String(), "ready check of https://web-1:8443") ||
+			strings.Contains(told[0].String(), "hunter2") {
+			t.Errorf("told %v", told)
+		}
+	}
+}

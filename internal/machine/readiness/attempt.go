@@ -14,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // HTTP is a request and the answer that is wanted.
@@ -27,16 +29,12 @@ type HTTP struct {
 // maxBody is how much of an answer is searched for a text.
 const maxBody = 1 << 20
 
-// Target says what is checked, for people. Of a URL it shows scheme, host and path, because the other parts may have secrets.
+// Target says what is checked, for people. Notes on nodes have it. Of a URL it shows only the server: the rest may have secrets.
 func (c Check) Target() string {
 	if c.HTTP == nil {
 		return "TCP port " + c.TCP
 	}
-	u, err := url.Parse(c.HTTP.URL)
-	if err != nil {
-		return "an HTTP server"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	return rest.Origin(c.HTTP.URL)
 }
 
 func (c Check) attempt(ctx context.Context) *problem {
@@ -111,11 +109,11 @@ func CheckURL(address string) error {
 	return nil
 }
 
-// CheckAddress returns an error unless an address is a host and a port.
+// CheckAddress returns an error, without the address, unless it is a host and a port.
 func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || !validPort(port, false) {
-		return fmt.Errorf("%q is not HOST:PORT, such as 198.51.100.11:22, [2001:db8::11]:22 or web-1.example.com:443", address)
+		return errors.New("the value is not HOST:PORT, such as 198.51.100.11:22, [2001:db8::11]:22 or web-1.example.com:443")
 	}
 	return nil
 }

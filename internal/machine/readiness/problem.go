@@ -142,7 +142,7 @@ func (h *HTTP) otherText(cut bool) *problem {
 		where = "the first MiB of the answer"
 	}
 	return &problem{
-		WrongText, fmt.Sprintf("%s does not contain %q", where, h.Contains),
+		WrongText, where + " does not contain the text in ready_check.http.contains",
 		"The server answers with the wanted status. Look at what it sends, or correct ready_check.http.contains.",
 	}
 }

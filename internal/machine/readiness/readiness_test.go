@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,8 +92,8 @@ func TestHTTP(t *testing.T) {
 	}{
 		{"/ok", readiness.HTTP{}, "", ""},
 		{"/ok", readiness.HTTP{Contains: "is ok"}, "", ""},
-		{"/ok", readiness.HTTP{Contains: "well"}, readiness.WrongText, `the answer does not contain "well"`},
-		{"/large", readiness.HTTP{Contains: "late"}, readiness.WrongText, `the first MiB of the answer does not contain "late"`},
+		{"/ok", readiness.HTTP{Contains: "well"}, readiness.WrongText, "the answer does not contain the text in ready_check.http.contains"},
+		{"/large", readiness.HTTP{Contains: "late"}, readiness.WrongText, "the first MiB of the answer does not contain the text"},
 		{"/busy", readiness.HTTP{}, readiness.WrongStatus, "HTTP status 503, wanted: 200 to 299"},
 		{"/busy", readiness.HTTP{Status: []int{503}}, "", ""},
 		{"/ok", readiness.HTTP{Status: []int{204, 301}}, readiness.WrongStatus, "HTTP status 200, wanted: 204, 301"},
@@ -109,8 +110,8 @@ func TestHTTP(t *testing.T) {
 			}
 			continue
 		}
-		wantCause(t, err, tt.cause, server.URL+tt.path+" ", tt.says)
-		if strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "hunter2") {
+		wantCause(t, err, tt.cause, server.URL+" ", tt.says)
+		if text := err.Error(); strings.Contains(text, "s3cret") || strings.Contains(text, "hunter2") || strings.Contains(text, tt.path) {
 			t.Errorf("the error has a secret: %v", err)
 		}
 	}
@@ -196,7 +197,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	} {
 		dial := func(context.Context, string, string) (net.Conn, error) { return nil, err }
 		wantCause(t, readiness.Check{TCP: "web-1:22", Dial: dial}.Once(t.Context()), cause, "TCP port web-1:22")
-		wantCause(t, readiness.Check{HTTP: &readiness.HTTP{URL: "http://web-1/"}, Dial: dial}.Once(t.Context()), cause, "http://web-1/")
+		wantCause(t, readiness.Check{HTTP: &readiness.HTTP{URL: "http://web-1/"}, Dial: dial}.Once(t.Context()), cause, "http://web-1 ")
 	}
 	silent := func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.DNSError{Err: "i/o timeout", Name: "web-1", IsTimeout: true}
@@ -372,8 +373,12 @@ func TestCheckAddress(t *testing.T) {
 		"web-1:ssh": false, "web-1:0": false,
 		"web-1:65536": false, "2001:db8::1:22": false, "": false,
 	} {
-		if err := readiness.CheckAddress(address); (err == nil) != valid {
+		err := readiness.CheckAddress(address)
+		if (err == nil) != valid {
 			t.Errorf("%s: %v", address, err)
+		}
+		if err != nil && address != "" && strings.HasPrefix(err.Error(), strconv.Quote(address)) {
+			t.Errorf("the error has the address: %v", err)
 		}
 	}
 	for address, valid := range map[string]bool{

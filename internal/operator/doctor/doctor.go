@@ -54,7 +54,7 @@ type Options struct {
 	Budget      time.Duration  // for all checks
 	StuckAfter  time.Duration  // how long a machine may have an operation in progress
 	Limit       throttle.Limit // whose slots are counted
-	Image       string         // URL of an image whose server is checked; empty: the servers of the images of the machines
+	Image       string         // URL of an image whose server is asked; empty: none is
 	RemoveStale bool           // delete the lock records of dead runs
 	Images      http.RoundTripper
 	OneView     *oneview.Client // of the appliance whose temporary profiles are checked; nil: none

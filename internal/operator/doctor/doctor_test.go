@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -218,30 +219,41 @@ func TestDoctor_clockOfThisMachine(t *testing.T) {
 	want(t, s.run(t), "clocks", doctor.Warning, "behind that of this machine", "NTP")
 }
 
-func TestDoctor_imageServers(t *testing.T) {
+// Whoever may deploy chooses what stands in image_source. Only servers that the user names are asked, and no server that these name.
+func TestDoctor_asksNoServerOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite()
+	var asked []string
+	status := http.StatusForbidden
 	s.images = func(r *http.Request) (*http.Response, error) {
-		if r.URL.User != nil || r.URL.RawQuery != "" || r.Header.Get("Authorization") != "" {
-			t.Errorf("%s was asked with credentials", r.URL)
-		}
+		asked = append(asked, r.Method+" "+r.URL.String())
 		if r.URL.Host == "dead.test" {
 			return nil, syscall.ECONNREFUSED
 		}
-		return answer(r, http.StatusForbidden, ""), nil
+		resp := answer(r, status, "")
+		resp.Header.Set("Location", "http://10.0.0.1/internal/api?action=reboot")
+		return resp, nil
 	}
 	for i, image := range []string{
-		"http://images.test/a.raw", "http://user:hidden-in-url@images.test/b.raw?sig=hidden-signature",
-		"http://dead.test/c.raw",
+		"http://images.test/a.raw", "http://user:hidden-in-url@images.test/b.raw?sig=hidden-signature", "http://10.0.0.1/api?action=reboot",
 	} {
-		s.ironic.Set(fmt.Sprintf("node-%03d", i), "instance_info", map[string]any{"image_source": image})
+		s.ironic.Set(fmt.Sprintf("node-%03d", i), "instance_info", map[string]any{"image_source": image, "boot_iso": image})
 	}
 	report := s.run(t)
-	want(t, report, "image server", doctor.OK, "http://images.test answers here")
-	want(t, report, "image server", doctor.Warning, "http://dead.test does not answer here: connection refused", "Ironic's conductors")
-	if n := len(of(report, "image server")); n != 2 {
-		t.Errorf("%d servers, want 2", n)
+	want(t, report, "image server", doctor.Unknown, "Machines run images of 2 servers. None was asked", "--image-url URL")
+	if named := of(report, "image server")[0].Details; !slices.Equal(named, []string{"http://10.0.0.1", "http://images.test"}) {
+		t.Errorf("it names %q", named)
 	}
-	s.options.Image = "http://user:hidden-in-url@images.test/b.raw?sig=hidden-signature"
-	want(t, s.run(t), "image server", doctor.Warning, "403")
+	if len(asked) > 0 {
+		t.Errorf("it asked %q", asked)
+	}
+	s.options.Image = "http://user:hidden-in-url@images.test/b.raw?sig=hidden-signature#hidden-part"
+	want(t, s.run(t), "image server", doctor.Warning, "http://images.test answers to the URL of the image with 403")
+	status = http.StatusFound
+	want(t, s.run(t), "image server", doctor.OK, "http://images.test answers here, and redirects to http://10.0.0.1, which was not asked")
+	if !slices.Equal(asked, []string{"HEAD http://images.test/b.raw", "HEAD http://images.test/b.raw"}) {
+		t.Errorf("it asked %q", asked)
+	}
+	s.options.Image = "http://dead.test/c.raw"
+	want(t, s.run(t), "image server", doctor.Warning, "http://dead.test does not answer here: connection refused", "Ironic's conductors")
 }

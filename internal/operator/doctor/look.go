@@ -44,7 +44,7 @@ type sight struct {
 	temporaries answer[[]oneview.Profile]
 	removed     map[string]error // by object: the stale records that were to be deleted, and why one is still there
 	rights      []scope
-	images      []imageServer
+	image       *imageServer // nil: the user has named none
 }
 
 // nodeFields are the fields of nodes that the checks need. Lists with fields cannot have created_at, conductor and allocation_uuid.
@@ -66,19 +66,19 @@ func look(ctx context.Context, o Options) *sight {
 	site := machine.New(o.Site)
 	client := site.Ironic
 	s := &sight{o: o}
+	if o.Image != "" {
+		s.image = lookAtImage(ctx, o)
+	}
 	s.reach(ctx, client)
 	if s.connect != nil {
 		for _, err := range []*error{&s.nodes.err, &s.allocations.err, &s.conductors.err, &s.drivers.err, &s.records.err} {
 			*err = errNoIronic
 		}
-		s.images, s.late = lookAtImages(ctx, o, nil), ctx.Err() != nil
+		s.late = ctx.Err() != nil
 		return s
 	}
 	var asking sync.WaitGroup // together, so that a request that hangs takes no time from others
-	asking.Go(func() {
-		s.nodes.value, s.nodes.err = s.listNodes(ctx, client)
-		s.images = lookAtImages(ctx, o, s.nodes.value)
-	})
+	asking.Go(func() { s.nodes.value, s.nodes.err = s.listNodes(ctx, client) })
 	asking.Go(func() { s.allocations.value, s.allocations.err = client.ListAllocations(ctx, nil) })
 	asking.Go(func() { s.conductors.value, s.conductors.err = client.Conductors(ctx) })
 	asking.Go(func() { s.drivers.value, s.drivers.err = client.Drivers(ctx) })

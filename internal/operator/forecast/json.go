@@ -1,10 +1,11 @@
 package forecast
 
 import (
-	"encoding/json"
 	"io"
 	"math"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Document is a forecast in JSON. Times are seconds from the begin of the apply.
@@ -86,9 +87,7 @@ func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 			a.Result.Count(NotStarted),
 		})
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(d)
+	return rest.WriteJSON(to, d)
 }
 
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()) }

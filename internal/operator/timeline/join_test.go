@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/timeline"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
@@ -384,5 +386,40 @@ func TestLife_tellsEachNote(t *testing.T) {
 		if strings.Contains(string(html), foreign) {
 			t.Errorf("the page has %q", foreign)
 		}
+	}
+}
+
+// What others have written on a node is harmless where it is shown: neither a terminal nor a browser obeys it.
+func TestLife_isPrintable(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b[2J\u009b1m\u202eevil\u2066\u200f\u2028\x00"
+	n := noted()
+	n.Name, n.Owner, n.Lessee, n.Description = "rack1"+evil, evil, evil, evil
+	n.MaintenanceReason, n.LastError, n.RetiredReason, n.InstanceName, n.Maintenance, n.Retired = evil, evil, evil, evil, true, true
+	n.Extra["terraform_metal_quarantine"] = map[string]any{"reason": evil, "run": evil, "at": at(-5).Format(time.RFC3339)}
+	n.Extra["terraform_metal_ready"] = map[string]any{"target": "http://web" + evil, "since": at(-4).Format(time.RFC3339)}
+	life := timeline.Join(timeline.Facts{
+		Subject: "node " + evil, Now: at(60), Missing: []string{"The history of " + evil},
+		Machines: []timeline.Evidence{{
+			ID: n.UUID, Name: n.Name, Node: n, History: []ironic.Event{{CreatedAt: at(-30), Type: evil, Event: evil, User: evil, Conductor: evil}},
+			Reserved: &ironic.Allocation{UUID: "a1", Name: evil, State: evil, CreatedAt: at(-25).Format(time.RFC3339), Owner: evil, LastError: evil},
+		}},
+	})
+	var text, document bytes.Buffer
+	page := filepath.Join(t.TempDir(), "page.html")
+	if err := errors.Join(life.Text(&text), life.JSON(&document), life.WritePage(page)); err != nil {
+		t.Fatal(err)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(html), "evil") {
+		t.Fatal(err)
+	}
+	for kind, shown := range map[string]string{"text": text.String(), "JSON": document.String(), "page": string(html)} {
+		if rest.Printable(shown) != shown {
+			t.Errorf("%s obeys others: %q", kind, shown)
+		}
+	}
+	if !json.Valid(document.Bytes()) || !strings.Contains(document.String(), `\u202e`) {
+		t.Errorf("not what Ironic says: %s", document.String())
 	}
 }

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -93,8 +92,5 @@ func (l *Life) JSON(to io.Writer) error {
 		m := &out.Moments[i]
 		m.At, m.Until = m.At.UTC(), m.Until.UTC()
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(out)
+	return rest.WriteJSON(to, out)
 }

@@ -5,11 +5,13 @@ import (
 	_ "embed" // the template
 	"fmt"
 	"html/template"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -33,14 +35,14 @@ type Head struct {
 	Seconds int // until a browser loads the page again; 0: never
 }
 
-// WritePage replaces a file as a whole, so that a browser never sees half of it.
+// WritePage replaces a file as a whole, so that a browser never sees half of it. It makes all texts of others in the page printable.
 func WritePage(name string, text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(file.Name())
-	_, err = file.Write(text)
+	_, err = io.WriteString(file, rest.Printable(string(text)))
 	if closed := file.Close(); err == nil {
 		err = closed
 	}

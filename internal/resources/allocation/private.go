@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // private is what private state keeps of an allocation: see framework.KeepPrivate.
@@ -20,7 +20,7 @@ type private struct {
 
 // isOlder reports whether the record of a node is from before its reservation.
 func (p *private) isOlder(node *ironic.Node) bool {
-	return !p.Reserved.IsZero() && node.ChangedAt().Before(p.Reserved.Add(-notes.ClockSlack))
+	return !p.Reserved.IsZero() && node.ChangedAt().Before(p.Reserved.Add(-clock.Slack))
 }
 
 // see notes what plans must know of the reserved node. Whether something is deployed on it matters only if it is unusable; a deployment

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -88,15 +87,15 @@ type imageModel struct {
 }
 
 type configDriveModel struct {
-	Hostname          types.String         `tfsdk:"hostname"`
-	UserData          types.String         `tfsdk:"user_data"`
-	UserDataWO        types.String         `tfsdk:"user_data_wo"`
-	UserDataWOVersion types.String         `tfsdk:"user_data_wo_version"`
-	MetaData          jsontypes.Normalized `tfsdk:"meta_data"`
-	NetworkData       jsontypes.Normalized `tfsdk:"network_data"`
-	VendorData        jsontypes.Normalized `tfsdk:"vendor_data"`
-	URL               types.String         `tfsdk:"url"`
-	ContentBase64     types.String         `tfsdk:"content_base64"`
+	Hostname          types.String   `tfsdk:"hostname"`
+	UserData          types.String   `tfsdk:"user_data"`
+	UserDataWO        types.String   `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.String   `tfsdk:"user_data_wo_version"`
+	MetaData          framework.JSON `tfsdk:"meta_data"`
+	NetworkData       framework.JSON `tfsdk:"network_data"`
+	VendorData        framework.JSON `tfsdk:"vendor_data"`
+	URL               types.String   `tfsdk:"url"`
+	ContentBase64     types.String   `tfsdk:"content_base64"`
 }
 
 func (m *model) image(ctx context.Context) *imageModel {
@@ -160,7 +159,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 			meta[key] = m.Hostname.ValueString()
 		}
 	}
-	for name, document := range map[string]jsontypes.Normalized{
+	for name, document := range map[string]framework.JSON{
 		"meta_data": m.MetaData, "network_data": m.NetworkData,
 		"vendor_data": m.VendorData,
 	} {

@@ -53,8 +53,8 @@ func readySchema() schema.Attribute {
 				Optional: true, MarkdownDescription: "URL that must answer a GET request. Redirects are not followed.",
 				Attributes: map[string]schema.Attribute{
 					"url": schema.StringAttribute{
-						Required: true, MarkdownDescription: "`http://` or `https://` URL. Stored in the state. Messages show neither " +
-							"user nor query.",
+						Required: true, MarkdownDescription: "`http://` or `https://` URL. Stored in the state. Messages and the note on " +
+							"the node show only scheme, host and port.",
 					},
 					"status_codes": schema.SetAttribute{
 						Optional: true, ElementType: types.Int64Type, MarkdownDescription: "Accepted codes. Default: 200 to 299.",

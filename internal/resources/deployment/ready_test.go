@@ -224,12 +224,16 @@ func TestFakeDeployment_readyCheckOverHTTP(t *testing.T) {
 	for settings, want := range map[string]string{
 		"":                                  "its certificate is signed by an unknown authority",
 		trusted + "status_codes = [204]":    "HTTP status 200, wanted: 204",
-		trusted + `contains = "everything"`: `the answer does not contain "everything"`,
+		trusted + `contains = "everything"`: "the answer does not contain the text in ready_check.http.contains",
 	} {
 		w.Configure(config(settings))
 		// the plan shows the configuration
-		_, said, _ := strings.Cut(acctest.Fails(t, w, acctest.Apply(), want, server.URL+"/health did not answer as wanted"), "Error:")
-		acctest.NeverMention(t, said, "hunter2", "s3cret")
+		_, said, _ := strings.Cut(acctest.Fails(t, w, acctest.Apply(), want, server.URL+" did not answer as wanted"), "Error:")
+		acctest.NeverMention(t, said, "hunter2", "s3cret", "/health", "everything")
+		_, read := s.Call(http.MethodGet, "nodes/"+node, nil)
+		if note := fmt.Sprint(read["extra"]); !strings.Contains(note, server.URL) || strings.Contains(note, "health") {
+			t.Errorf("the note is %s", note)
+		}
 	}
 	w.Configure(config(trusted + "status_codes = [200, 204]\ncontains = \"ok\""))
 	w.Must("apply", "-auto-approve")

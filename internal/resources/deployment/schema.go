@@ -3,7 +3,6 @@ package deployment
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/boolvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -225,7 +224,7 @@ func imageSchema() schema.Attribute {
 func configDriveSchema() schema.Attribute {
 	document := func(description string, validators ...validator.String) schema.StringAttribute {
 		return schema.StringAttribute{
-			Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description,
+			Optional: true, CustomType: framework.JSONType{}, MarkdownDescription: description,
 			Validators: validators,
 		}
 	}

@@ -171,8 +171,7 @@ func firmwareSchema() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "URL of the image. Without `version`, a change of it updates the firmware.",
-				Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`),
-					"must be a URL, such as https://firmware.example.com/bios-2.19.1.bin")},
+				Validators: []validator.String{framework.FirmwareURL},
 			},
 			"version": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Version of the image, as the machine reports it. A machine that has it " +

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -27,66 +26,66 @@ const (
 )
 
 type model struct {
-	ID                  types.String         `tfsdk:"id"`
-	Name                types.String         `tfsdk:"name"`
-	BMC                 types.Object         `tfsdk:"bmc"`
-	PowerControl        types.String         `tfsdk:"power_control"`
-	Driver              types.String         `tfsdk:"driver"`
-	DriverInfo          types.Map            `tfsdk:"driver_info"`
-	DriverInfoWO        types.Map            `tfsdk:"driver_info_wo"`
-	DriverInfoWOVersion types.String         `tfsdk:"driver_info_wo_version"`
-	Ports               types.Map            `tfsdk:"ports"`
-	PortGroups          types.Map            `tfsdk:"port_groups"`
-	ResourceClass       types.String         `tfsdk:"resource_class"`
-	Traits              types.Set            `tfsdk:"traits"`
-	Capabilities        types.Map            `tfsdk:"capabilities"`
-	Properties          types.Map            `tfsdk:"properties"`
-	RootDevice          types.Map            `tfsdk:"root_device"`
-	SkipBlockDevices    types.Set            `tfsdk:"skip_block_devices"`
-	Interfaces          types.Object         `tfsdk:"hardware_interfaces"`
-	BootInterface       types.String         `tfsdk:"boot_interface"`
-	NetworkData         jsontypes.Normalized `tfsdk:"network_data"`
-	Extra               types.Dynamic        `tfsdk:"extra"`
-	Description         types.String         `tfsdk:"description"`
-	Owner               types.String         `tfsdk:"owner"`
-	Lessee              types.String         `tfsdk:"lessee"`
-	ConductorGroup      types.String         `tfsdk:"conductor_group"`
-	Shard               types.String         `tfsdk:"shard"`
-	CleaningRunbook     types.String         `tfsdk:"cleaning_runbook"`
-	AutomatedClean      types.Bool           `tfsdk:"automated_clean"`
-	DisablePowerOff     types.Bool           `tfsdk:"disable_power_off"`
-	ParentNode          types.String         `tfsdk:"parent_node"`
-	BootMode            types.String         `tfsdk:"boot_mode"`
-	SecureBoot          types.Bool           `tfsdk:"secure_boot"`
-	Console             types.String         `tfsdk:"console"`
-	Maintenance         types.Bool           `tfsdk:"maintenance"`
-	MaintenanceReason   types.String         `tfsdk:"maintenance_reason"`
-	Retired             types.Bool           `tfsdk:"retired"`
-	RetiredReason       types.String         `tfsdk:"retired_reason"`
-	TargetState         types.String         `tfsdk:"target_state"`
-	Inspect             types.Bool           `tfsdk:"inspect"`
-	InspectTriggers     types.Map            `tfsdk:"inspect_triggers"`
-	Replaced            types.Object         `tfsdk:"replaced"`
-	PowerState          types.String         `tfsdk:"power_state"`
-	PowerOffMode        types.String         `tfsdk:"power_off_mode"`
-	OnDestroy           types.String         `tfsdk:"on_destroy"`
-	OnFailure           types.String         `tfsdk:"on_failure"`
-	BIOSSettings        types.Map            `tfsdk:"bios_settings"`
-	RAID                types.Object         `tfsdk:"raid"`
-	Firmware            types.Map            `tfsdk:"firmware"`
-	HardwareChanges     types.Object         `tfsdk:"hardware_changes"`
-	HardwareDrift       types.String         `tfsdk:"hardware_drift"`
-	PendingChanges      types.Set            `tfsdk:"pending_changes"`
-	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
-	ProvisionState      types.String         `tfsdk:"provision_state"`
-	PowerManaged        types.Bool           `tfsdk:"power_managed"`
-	LastError           types.String         `tfsdk:"last_error"`
-	Fault               types.String         `tfsdk:"fault"`
-	InstanceName        types.String         `tfsdk:"instance_name"`
-	InstanceID          types.String         `tfsdk:"instance_id"`
-	AllocationID        types.String         `tfsdk:"allocation_id"`
-	Cleanings           types.Int64          `tfsdk:"cleanings"`
-	Restores            types.Int64          `tfsdk:"restores"`
+	ID                  types.String   `tfsdk:"id"`
+	Name                types.String   `tfsdk:"name"`
+	BMC                 types.Object   `tfsdk:"bmc"`
+	PowerControl        types.String   `tfsdk:"power_control"`
+	Driver              types.String   `tfsdk:"driver"`
+	DriverInfo          types.Map      `tfsdk:"driver_info"`
+	DriverInfoWO        types.Map      `tfsdk:"driver_info_wo"`
+	DriverInfoWOVersion types.String   `tfsdk:"driver_info_wo_version"`
+	Ports               types.Map      `tfsdk:"ports"`
+	PortGroups          types.Map      `tfsdk:"port_groups"`
+	ResourceClass       types.String   `tfsdk:"resource_class"`
+	Traits              types.Set      `tfsdk:"traits"`
+	Capabilities        types.Map      `tfsdk:"capabilities"`
+	Properties          types.Map      `tfsdk:"properties"`
+	RootDevice          types.Map      `tfsdk:"root_device"`
+	SkipBlockDevices    types.Set      `tfsdk:"skip_block_devices"`
+	Interfaces          types.Object   `tfsdk:"hardware_interfaces"`
+	BootInterface       types.String   `tfsdk:"boot_interface"`
+	NetworkData         framework.JSON `tfsdk:"network_data"`
+	Extra               types.Dynamic  `tfsdk:"extra"`
+	Description         types.String   `tfsdk:"description"`
+	Owner               types.String   `tfsdk:"owner"`
+	Lessee              types.String   `tfsdk:"lessee"`
+	ConductorGroup      types.String   `tfsdk:"conductor_group"`
+	Shard               types.String   `tfsdk:"shard"`
+	CleaningRunbook     types.String   `tfsdk:"cleaning_runbook"`
+	AutomatedClean      types.Bool     `tfsdk:"automated_clean"`
+	DisablePowerOff     types.Bool     `tfsdk:"disable_power_off"`
+	ParentNode          types.String   `tfsdk:"parent_node"`
+	BootMode            types.String   `tfsdk:"boot_mode"`
+	SecureBoot          types.Bool     `tfsdk:"secure_boot"`
+	Console             types.String   `tfsdk:"console"`
+	Maintenance         types.Bool     `tfsdk:"maintenance"`
+	MaintenanceReason   types.String   `tfsdk:"maintenance_reason"`
+	Retired             types.Bool     `tfsdk:"retired"`
+	RetiredReason       types.String   `tfsdk:"retired_reason"`
+	TargetState         types.String   `tfsdk:"target_state"`
+	Inspect             types.Bool     `tfsdk:"inspect"`
+	InspectTriggers     types.Map      `tfsdk:"inspect_triggers"`
+	Replaced            types.Object   `tfsdk:"replaced"`
+	PowerState          types.String   `tfsdk:"power_state"`
+	PowerOffMode        types.String   `tfsdk:"power_off_mode"`
+	OnDestroy           types.String   `tfsdk:"on_destroy"`
+	OnFailure           types.String   `tfsdk:"on_failure"`
+	BIOSSettings        types.Map      `tfsdk:"bios_settings"`
+	RAID                types.Object   `tfsdk:"raid"`
+	Firmware            types.Map      `tfsdk:"firmware"`
+	HardwareChanges     types.Object   `tfsdk:"hardware_changes"`
+	HardwareDrift       types.String   `tfsdk:"hardware_drift"`
+	PendingChanges      types.Set      `tfsdk:"pending_changes"`
+	Timeouts            timeouts.Value `tfsdk:"timeouts"`
+	ProvisionState      types.String   `tfsdk:"provision_state"`
+	PowerManaged        types.Bool     `tfsdk:"power_managed"`
+	LastError           types.String   `tfsdk:"last_error"`
+	Fault               types.String   `tfsdk:"fault"`
+	InstanceName        types.String   `tfsdk:"instance_name"`
+	InstanceID          types.String   `tfsdk:"instance_id"`
+	AllocationID        types.String   `tfsdk:"allocation_id"`
+	Cleanings           types.Int64    `tfsdk:"cleanings"`
+	Restores            types.Int64    `tfsdk:"restores"`
 }
 
 func (m *model) label() string {

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -20,19 +19,19 @@ import (
 )
 
 type groupModel struct {
-	Mode            types.String         `tfsdk:"mode"`
-	MAC             types.String         `tfsdk:"mac"`
-	StandalonePorts types.Bool           `tfsdk:"standalone_ports"`
-	Properties      types.Map            `tfsdk:"properties"`
-	PhysicalNetwork types.String         `tfsdk:"physical_network"`
-	Category        types.String         `tfsdk:"category"`
-	Extra           jsontypes.Normalized `tfsdk:"extra_json"`
+	Mode            types.String   `tfsdk:"mode"`
+	MAC             types.String   `tfsdk:"mac"`
+	StandalonePorts types.Bool     `tfsdk:"standalone_ports"`
+	Properties      types.Map      `tfsdk:"properties"`
+	PhysicalNetwork types.String   `tfsdk:"physical_network"`
+	Category        types.String   `tfsdk:"category"`
+	Extra           framework.JSON `tfsdk:"extra_json"`
 }
 
 var groupType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"mode": types.StringType, "mac": types.StringType, "standalone_ports": types.BoolType,
 	"properties":       types.MapType{ElemType: types.StringType},
-	"physical_network": types.StringType, "category": types.StringType, "extra_json": jsontypes.NormalizedType{},
+	"physical_network": types.StringType, "category": types.StringType, "extra_json": framework.JSONType{},
 }}
 
 var (

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
@@ -38,11 +38,11 @@ func TestSetKeys_keepsDigits(t *testing.T) {
 		`{"asset":9007199254740993,"list":[1.50,null],"none":null}`: `{"asset":9007199254740993,"list":[1.50,null]}`,
 		`{}`: `{}`,
 	} {
-		if got, err := json.Marshal(setKeys(jsontypes.NewNormalizedValue(text))); err != nil || string(got) != want {
+		if got, err := json.Marshal(setKeys(framework.JSONValue(text))); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
-	if got := setKeys(jsontypes.NewNormalizedNull()); got != nil {
+	if got := setKeys(framework.JSONNull()); got != nil {
 		t.Errorf("null: %v", got)
 	}
 }

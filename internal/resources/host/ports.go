@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -25,17 +24,17 @@ import (
 )
 
 type portModel struct {
-	PXEEnabled          types.Bool           `tfsdk:"pxe_enabled"`
-	PhysicalNetwork     types.String         `tfsdk:"physical_network"`
-	LocalLinkConnection types.Map            `tfsdk:"local_link_connection"`
-	PortGroup           types.String         `tfsdk:"port_group"`
-	Name                types.String         `tfsdk:"name"`
-	Description         types.String         `tfsdk:"description"`
-	IsSmartNIC          types.Bool           `tfsdk:"is_smartnic"`
-	Vendor              types.String         `tfsdk:"vendor"`
-	Category            types.String         `tfsdk:"category"`
-	ExpectNeighbor      types.Object         `tfsdk:"expect_neighbor"`
-	Extra               jsontypes.Normalized `tfsdk:"extra_json"`
+	PXEEnabled          types.Bool     `tfsdk:"pxe_enabled"`
+	PhysicalNetwork     types.String   `tfsdk:"physical_network"`
+	LocalLinkConnection types.Map      `tfsdk:"local_link_connection"`
+	PortGroup           types.String   `tfsdk:"port_group"`
+	Name                types.String   `tfsdk:"name"`
+	Description         types.String   `tfsdk:"description"`
+	IsSmartNIC          types.Bool     `tfsdk:"is_smartnic"`
+	Vendor              types.String   `tfsdk:"vendor"`
+	Category            types.String   `tfsdk:"category"`
+	ExpectNeighbor      types.Object   `tfsdk:"expect_neighbor"`
+	Extra               framework.JSON `tfsdk:"extra_json"`
 }
 
 var neighborType = map[string]attr.Type{"switch": types.StringType, "port": types.StringType}
@@ -44,7 +43,7 @@ var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
 	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
 	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType},
-	"extra_json": jsontypes.NormalizedType{},
+	"extra_json": framework.JSONType{},
 }}
 
 func noPort() portModel {
@@ -94,7 +93,7 @@ func portsSchema() schema.Attribute {
 // extraSchema describes the extra of a port or port group. It is JSON in text: maps cannot have elements of any type.
 func extraSchema(description string) schema.Attribute {
 	return schema.StringAttribute{
-		Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{}, Validators: []validator.String{framework.JSONObjectText},
+		Optional: true, Computed: true, CustomType: framework.JSONType{}, Validators: []validator.String{framework.JSONObjectText},
 		MarkdownDescription: "Your own data as a JSON object, such as `jsonencode({ slot = 1 })`, " + description,
 	}
 }
@@ -276,18 +275,18 @@ func portFrom(port ironic.Port, group string, old portModel, everything bool) po
 }
 
 // extraFrom returns what Ironic has in extra: of the keys that the old one has, unless everything is true.
-func extraFrom(has map[string]any, old jsontypes.Normalized, everything bool) jsontypes.Normalized {
+func extraFrom(has map[string]any, old framework.JSON, everything bool) framework.JSON {
 	switch {
 	case everything && len(has) > 0:
 		return framework.JSONText(has)
 	case everything, !framework.IsSet(old):
-		return jsontypes.NewNormalizedNull()
+		return framework.JSONNull()
 	}
 	return framework.RefreshKeys(old, has)
 }
 
 // setKeys returns the keys of an extra that a configuration sets, with their values and all digits of numbers. Null is the same as no key.
-func setKeys(extra jsontypes.Normalized) (keys map[string]any) {
+func setKeys(extra framework.JSON) (keys map[string]any) {
 	if framework.IsSet(extra) {
 		decoder := json.NewDecoder(strings.NewReader(extra.ValueString()))
 		decoder.UseNumber()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -78,15 +77,15 @@ func traitsAttribute() attribute {
 
 // networkDataAttribute makes network_data, a JSON document that Ironic replaces as a whole.
 func networkDataAttribute() attribute {
-	a := row[jsontypes.Normalized]{
-		name: "network_data", with: "/network_data", since: 66, gone: jsontypes.NewNormalizedNull(),
+	a := row[framework.JSON]{
+		name: "network_data", with: "/network_data", since: 66, gone: framework.JSONNull(),
 		schema: schema.StringAttribute{
-			Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{},
+			Optional: true, Computed: true, CustomType: framework.JSONType{},
 			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, " +
 				"with `links`, `networks` and `services`. A change takes effect when the ramdisk boots next. Needs API 1.66.",
 			Validators: []validator.String{framework.NetworkData{}},
 		},
-		of: func(m *model) *jsontypes.Normalized { return &m.NetworkData },
+		of: func(m *model) *framework.JSON { return &m.NetworkData },
 	}.attribute()
 	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 		if document := framework.JSONDocument(config.NetworkData); document != nil {

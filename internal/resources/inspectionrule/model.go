@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -74,18 +73,18 @@ func operations(list types.List) []ironic.RuleOperation {
 // operation is an element of conditions or actions.
 type operation struct {
 	op, multiple types.String
-	args, loop   jsontypes.Normalized
+	args, loop   framework.JSON
 }
 
 func operationOf(element attr.Value) (o operation) {
 	object, is := element.(types.Object)
 	if !is || !framework.IsSet(object) {
-		return operation{op: types.StringUnknown(), args: jsontypes.NewNormalizedUnknown()}
+		return operation{op: types.StringUnknown(), args: framework.JSONUnknown()}
 	}
 	has := object.Attributes()
 	o.op, _ = has["op"].(types.String)
-	o.args, _ = has["args"].(jsontypes.Normalized)
-	o.loop, _ = has["loop"].(jsontypes.Normalized)
+	o.args, _ = has["args"].(framework.JSON)
+	o.loop, _ = has["loop"].(framework.JSON)
 	o.multiple, _ = has["multiple"].(types.String)
 	return o
 }
@@ -96,7 +95,8 @@ func (o operation) arguments() map[string]any {
 	return args
 }
 
-func decoded(text jsontypes.Normalized) (value any) {
+// decoded returns the value of a JSON text; nil if it is null or unknown.
+func decoded(text framework.JSON) (value any) {
 	_ = json.Unmarshal([]byte(text.ValueString()), &value) // it is valid, or empty
 	return value
 }
@@ -116,7 +116,7 @@ func refreshOperations(ctx context.Context, state types.List, found []ironic.Rul
 		}
 		values := map[string]attr.Value{
 			"op": types.StringValue(f.Op), "args": framework.JSONText(shownArguments(f)),
-			"loop": jsontypes.NewNormalizedNull(),
+			"loop": framework.JSONNull(),
 		}
 		if f.Loop != nil {
 			values["loop"] = framework.JSONText(f.Loop)

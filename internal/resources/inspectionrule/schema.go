@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -85,12 +84,12 @@ func operationAttributes(ops ops, what string, further map[string]schema.Attribu
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"args": schema.StringAttribute{
-			Required: true, CustomType: jsontypes.NormalizedType{},
+			Required: true, CustomType: framework.JSONType{},
 			MarkdownDescription: "Arguments, as a JSON object. Texts may have references such as `{inventory[cpu][count]}`, " +
 				"`{node.driver}` and `{plugin_data[key]}`.",
 		},
 		"loop": schema.StringAttribute{
-			Optional: true, CustomType: jsontypes.NormalizedType{},
+			Optional: true, CustomType: framework.JSONType{},
 			MarkdownDescription: "JSON array of items; the arguments refer to each as `{item}`.",
 		},
 	}

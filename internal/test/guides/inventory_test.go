@@ -127,7 +127,7 @@ func export(t *testing.T, example string, env []string, args ...string) (output 
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(modules, "inventory/examples", example))); err != nil {
 		t.Fatal(err)
 	}
-	script := exec.CommandContext(t.Context(), filepath.Join(dir, "export.sh"), args...) //nolint:gosec // ours
+	script := exec.CommandContext(t.Context(), "bash", append([]string{filepath.Join(dir, "export.sh")}, args...)...) //nolint:gosec // ours
 	script.Env = append(os.Environ(), env...)
 	text, err := script.CombinedOutput()
 	return string(text), dir, err
@@ -210,6 +210,88 @@ func TestFakeModules_inventoryExportsNetBox(t *testing.T) {
 	if err == nil || !strings.Contains(output, "403") {
 		t.Errorf("a wrong token: %v\n%s", err, output)
 	}
+}
+
+// exportKeeps runs the script of an example, and checks that it fails with a text and leaves all files as they are.
+func exportKeeps(t *testing.T, example string, env, args []string, says string) {
+	t.Helper()
+	output, dir, err := export(t, example, env, args...)
+	if err == nil || !strings.Contains(output, says) || strings.ContainsAny(output, "\x1b\u202e") {
+		t.Errorf("%s: %v\n%q, want %s", example, err, output, says)
+	}
+	before := filepath.Join(modules, "inventory/examples", example)
+	if diff, err := exec.CommandContext(t.Context(), "diff", "-r", dir, before).CombinedOutput(); err != nil {
+		t.Errorf("%s, %s: %v\n%s", example, says, err, diff)
+	}
+}
+
+// The token goes to the configured server only, and what is no answer replaces nothing.
+func TestFakeModules_inventoryExportsStayOnTheirServer(t *testing.T) {
+	t.Parallel()
+	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server was asked for %s with %q", r.URL, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(stranger.Close)
+	page := func(next any, results ...any) string {
+		text, _ := json.Marshal(map[string]any{"count": 1 + len(results), "next": next, "results": append([]any{}, results...)})
+		return string(text)
+	}
+	device := map[string]any{"id": 1, "name": "a"}
+	const other = "the next page of dcim/devices is not at"
+	for name, tt := range map[string]struct {
+		answer   func(w http.ResponseWriter, r *http.Request)
+		nautobot string // what the other script says; "": it is not tried
+		netBox   string
+	}{
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, stranger.URL+"/api/", http.StatusFound)
+		}, "there is no complete answer", "does not answer like NetBox"},
+		"nothing":   {func(http.ResponseWriter, *http.Request) {}, "there is no complete answer", "does not answer like NetBox"},
+		"no object": {answers(`{"data": null, "count": 0}`), "no device is in AMS01", "does not answer like NetBox"},
+		"no device": {answers(`{"data": {"devices": [], "prefixes": []}, "count": 0, "next": null, "results": []}`),
+			"no device is in AMS01", "no device matches site=ams1"},
+		"fewer lists": {answers(`{"data": {"devices": [{}], "prefixes": []}, "count": 1, "next": null, "results": [{"id": 1}]}`),
+			"Nautobot shows no prefixes, and nautobot.json has some", ""},
+		"error":                 {answers(`{"errors": [{"message": "no \u001b[2J\u202e"}]}`), "Nautobot: no ?[2J?", ""},
+		"next page elsewhere":   {answers(page(stranger.URL+"/api/dcim/devices/?offset=1", device)), "", other},
+		"next page beside it":   {answers(page("http://127.0.0.1@"+strings.TrimPrefix(stranger.URL, "http://")+"/?x", device)), "", other},
+		"next page without TLS": {answers(page("file:///etc/passwd", device)), "", other},
+		"a page without an object": {func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte(page("http://" + r.Host + "/api/dcim/devices/?offset=1")))
+		}, "", "dcim/devices changed during the export: 0 of 1 objects"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(tt.answer))
+		t.Cleanup(server.Close)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tt.netBox != "" {
+				exportKeeps(t, "netbox", []string{"NETBOX_URL=" + server.URL, "NETBOX_TOKEN=secret"}, []string{"site=ams1", "site=ams1"}, tt.netBox)
+			}
+			if tt.nautobot != "" {
+				exportKeeps(t, "nautobot", []string{"NAUTOBOT_URL=" + server.URL, "NAUTOBOT_TOKEN=secret"}, []string{"AMS01"}, tt.nautobot)
+			}
+		})
+	}
+	lacking := func(list string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
+			answer := `{"count": 1, "next": null, "results": [{"id": 1}]}`
+			if strings.Contains(r.URL.Path, list) {
+				answer = `{"count": 0, "next": null, "results": []}`
+			}
+			_, _ = w.Write([]byte(answer))
+		}
+	}
+	for _, list := range []string{"prefixes", "interfaces", "ip-addresses"} {
+		server := httptest.NewServer(http.HandlerFunc(lacking(list)))
+		t.Cleanup(server.Close)
+		exportKeeps(t, "netbox", []string{"NETBOX_URL=" + server.URL + "/", "NETBOX_TOKEN=secret"}, []string{"site=ams1", "site=ams1"},
+			"NetBox shows no "+list+", and netbox/"+list+".json has some")
+	}
+}
+
+// answers is a server that always answers the same.
+func answers(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }
 }
 
 func TestFakeModules_inventoryExportsNautobot(t *testing.T) {

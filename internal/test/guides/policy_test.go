@@ -109,6 +109,12 @@ func TestPolicy_neverPassesByMistake(t *testing.T) {
 			t.Errorf("%s: status %d\n%s", name, status, output)
 		}
 	}
+	write(t, plan, `{"planned_values":{},"resource_changes":[{"mode":"managed","type":"metal_host","address":"metal_host.h[\"\u001b[2J\u202e\"]",`+
+		`"change":{"actions":["delete"],"before":{}}}]}`)
+	if output, status := runCheck(t, plan); status != 1 || output != "metal_host.h[\"\ufffd[2J\ufffd\"]: is removed from Ironic\n" {
+		t.Errorf("a key that a terminal would obey: status %d\n%q", status, output)
+	}
+	write(t, plan, `{"format_version":"1.2","planned_values":{"root_module":{}},"errored":false}`)
 	if output, status := runCheck(t, "--allow", "metal_host.x", plan, "--wipes-only"); status != 0 || output != "" {
 		t.Errorf("a plan without changes: status %d\n%s", status, output)
 	}
