@@ -171,9 +171,9 @@ func (m *model) refuseUnreadable(ctx context.Context, diags *diag.Diagnostics) {
 
 // What a user does about a machine that is not ready.
 const (
-	afterCreation = "The machine keeps running. This resource is tainted now: the next apply would undeploy the machine and deploy it " +
-		"again. To keep it, run terraform untaint with the address of this resource; the next apply then only checks again."
-	afterUpdate = "The machine keeps running, and the state has what was applied. The next apply only checks again."
+	afterCreation = "This resource is tainted now: the next apply would undeploy the machine and deploy it again. To keep it, run " +
+		"terraform untaint with the address of this resource; the next apply then only checks again."
+	afterUpdate = "The state has what was applied. The next apply only checks again."
 )
 
 // awaitReady waits until the machine answers as configured.
