@@ -190,8 +190,9 @@ func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string
 }
 
 // readReady forgets that a machine was ready if it was deployed or switched off since. runs is what the node showed of its deployment then.
+// A rebuild that a killed run has prepared, and that has not begun, changes nothing.
 func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs deploy.Footprint) {
-	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) &&
+	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) && deploy.RunsInstance(node) &&
 		(runs.RedeployedSince(node) || runs.OtherImage(node))
 	if redeployed || !deploy.StaysReady(node, deploy.PowerState(m.PowerState.ValueString())) {
 		m.Ready = types.BoolNull()
