@@ -239,11 +239,11 @@ func (l *Look) deploySteps(ctx context.Context) {
 		return
 	}
 	node, err := l.Node(ctx)
-	if err != nil {
-		return // the apply reports what is wrong with the node
+	if err != nil || expect.AsPlanned(l.Site, node) != node {
+		return // the apply reports what is wrong with the node, and this plan may change its interfaces
 	}
 	for _, step := range steps {
-		if name := expect.InterfaceAfter(l.Site, node, step.Interface); machine.LacksFunction(step.Interface, name) {
+		if name := ironic.InterfacesOf(node)[step.Interface]; machine.LacksFunction(step.Interface, name) {
 			l.refuse(decide.At(attrDeploySteps), "Hardware interface lacks the function", fmt.Sprintf("Node %s has the %s "+
 				"interface %s, which has no step %s. Set another one in hardware_interfaces on its metal_host, and apply that first. Or "+
 				"remove the step.", ironic.NodeLabel(node), step.Interface, name, step.Step))

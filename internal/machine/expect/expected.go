@@ -17,11 +17,10 @@ import (
 // ExpectedHost is a host that a plan creates or changes. An empty field is not known yet.
 type ExpectedHost struct {
 	ID, Name, Class string
-	Target          string            // its target_state
-	Network, Boot   string            // its network and boot interfaces
-	Deploy, Rescue  string            // its deploy and rescue interfaces
-	Interfaces      map[string]string // all that its configuration names, by kind
-	NeverOff        *bool             // disable_power_off
+	Target          string // its target_state
+	Network, Boot   string // its network and boot interfaces
+	Deploy, Rescue  string // its deploy and rescue interfaces
+	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
 	BootPort        bool                       // it may get a port from which it can boot
 	Disturbs        bool                       // its apply restarts, cleans or configures the machine
@@ -213,14 +212,6 @@ func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 		after.DeployInterface, after.ActingDeploy = h.Deploy, h.Deploy
 	}
 	return &after
-}
-
-// InterfaceAfter returns the hardware interface of a kind that a node has after the plan; "" if that is not known.
-func InterfaceAfter(site *machine.Site, node *ironic.Node, kind string) string {
-	if h, planned := ExpectedOf(site).find(node); planned && h.Interfaces[kind] != "" {
-		return h.Interfaces[kind]
-	}
-	return ironic.InterfacesOf(node)[kind]
 }
 
 // Class reports whether this plan creates or changes a host that may have a resource class.

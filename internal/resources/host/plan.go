@@ -139,10 +139,7 @@ func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 	e := expect.ExpectedHost{
 		ID: m.ID.ValueString(), Name: m.Name.ValueString(), Class: m.ResourceClass.ValueString(), Target: m.TargetState.ValueString(),
 		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), Deploy: m.plannedInterface(ctx, "deploy"),
-		Rescue: m.plannedInterface(ctx, "rescue"), BootPort: m.hasBootPort(ctx), Interfaces: map[string]string{},
-	}
-	for _, kind := range ironic.HardwareInterfaces {
-		e.Interfaces[kind] = m.plannedInterface(ctx, kind)
+		Rescue: m.plannedInterface(ctx, "rescue"), BootPort: m.hasBootPort(ctx),
 	}
 	if !m.DisablePowerOff.IsUnknown() {
 		e.NeverOff = m.DisablePowerOff.ValueBoolPointer()
