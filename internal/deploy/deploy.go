@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -122,41 +123,74 @@ func deployNow(ctx context.Context, m *machine.Machine, d Deployment, o DeployOp
 
 func attempt(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) (attempts int, err error) {
 	for {
-		before := m.Node()
 		todo, err := decideDeploy(m.Node(), d, o, attempts)
 		if err != nil {
 			return attempts, err
 		}
-		switch todo {
-		case deployKept:
-			return attempts, ConnectVIFs(ctx, m, o.Connections)
-		case deployDone:
-			return max(attempts, 1), ConnectVIFs(ctx, m, o.Connections)
-		case deployPrepared:
-			if err := prepare(ctx, m, d, o); err != nil {
-				if m.State() == nodes.Active {
-					restoreInstanceInfo(ctx, m, before)
-				}
-				return attempts, err
-			}
-		case deployAwaited:
-		}
-		goal := states.GoalDeployed
+		goal, ended := states.GoalDeployed, func(context.Context, error) {}
 		if m.State() == nodes.Active {
 			goal = states.GoalRebuilt
 		}
+		switch {
+		case todo == deployKept:
+			return attempts, ConnectVIFs(ctx, m, o.Connections)
+		case todo == deployDone:
+			return max(attempts, 1), ConnectVIFs(ctx, m, o.Connections)
+		case todo == deployPrepared && goal == states.GoalRebuilt:
+			if ended, err = prepareRebuild(ctx, m, d, o); err != nil {
+				return attempts, err
+			}
+		case todo == deployPrepared:
+			if err := prepare(ctx, m, d, o); err != nil {
+				return attempts, err
+			}
+		}
 		attempts++
 		err = m.Walk(ctx, goal, o.Instance, orderOf(d), o.Timeout)
-		if err != nil && todo == deployPrepared && goal == states.GoalRebuilt {
-			restoreInstanceInfo(ctx, m, before)
-		}
-		if err == nil && todo == deployAwaited {
+		if ended(ctx, err); err == nil && todo == deployAwaited {
 			continue // the operation has ended: decide again
 		}
 		if !failure.Is(err, failure.KindFailed) || attempts >= o.Attempts || (todo == deployPrepared && m.State() != nodes.DeployFail) {
 			return attempts, err
 		}
 	}
+}
+
+// prepareRebuild prepares a machine that runs for a rebuild. What it runs stands in instance_info, by which others rebuild it, so that is
+// written with the verb, unless Ironic connects the machine by traits in it. After a failure, ended puts it back, if it was written and
+// Ironic has not begun.
+func prepareRebuild(
+	ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions,
+) (ended func(context.Context, error), err error) {
+	var before *ironic.Node // nil: nothing is written
+	restore := func(ctx context.Context) {
+		if before != nil {
+			restoreInstanceInfo(ctx, m, before)
+			before = nil
+		}
+	}
+	write := func(ctx context.Context, patch func(context.Context, ironic.Patch) error) error {
+		before = cmp.Or(before, m.Node())
+		return writePreparation(ctx, m, d, o, Losses{}, patch)
+	}
+	if len(o.Connections.Wanted) > 0 && d.Traits != nil && !ironic.SameJSON(m.Node().InstanceInfo[KeyTraits], d.Traits) {
+		err = write(ctx, m.Patch)
+	}
+	if err == nil {
+		err = reconnectVIFs(ctx, m, o.Connections, nil)
+	}
+	if err != nil {
+		restore(ctx)
+		return nil, err
+	}
+	end := m.Preparing(machine.Preparation{Undo: restore, Write: func(ctx context.Context) error {
+		return write(ctx, func(ctx context.Context, patch ironic.Patch) error { return m.PatchWithin(ctx, patch, 0) })
+	}})
+	return func(ctx context.Context, failed error) {
+		if end(); failed != nil {
+			restore(ctx)
+		}
+	}, nil
 }
 
 // todo says what to do with a machine to deploy it.
@@ -229,8 +263,19 @@ func orderOf(d Deployment) ironic.Order {
 
 // prepare writes instance_info and the marker, and connects the machine. Ironic validates them when it receives the verb.
 func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) error {
+	lost := Lost(ctx, m, o.Instance)
+	if err := writePreparation(ctx, m, d, o, lost, m.Patch); err != nil {
+		return err
+	}
+	return reconnectVIFs(ctx, m, o.Connections, lost.VIFs)
+}
+
+// writePreparation writes instance_info and the marker, with what the node has lost.
+func writePreparation(
+	ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions, lost Losses, write func(context.Context, ironic.Patch) error,
+) error {
 	node, want := m.Node(), d.AsInstanceInfo()
-	before, lost := InstanceMarkerOf(node), Lost(ctx, m, o.Instance)
+	before := InstanceMarkerOf(node)
 	if _, given := want[KeyTraits]; !given && slices.Contains(before.Keys, KeyTraits) && node.AllocationUUID != "" {
 		a, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID)
 		if err != nil {
@@ -244,7 +289,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	}
 	want[notes.KeyMarker] = InstanceMarker{
 		Digest: d.Digest(), State: m.State(), Since: deployedSince(node),
-		Keys: slices.Sorted(maps.Keys(want)), Restart: startFor(m, d.Restart, ""),
+		Keys: slices.Sorted(maps.Keys(want)), Restart: startFor(m, d.Restart, ""), VIFs: idsOf(o.Connections.Wanted),
 	}
 	for key, value := range lost.Info {
 		if _, given := want[key]; !given {
@@ -266,10 +311,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		}
 		patch.Set("/extra/"+string(notes.MarkReservation), mine.Value())
 	}
-	if err := m.Patch(ctx, patch); err != nil {
-		return err
-	}
-	return reconnectVIFs(ctx, m, o.Connections, lost.VIFs)
+	return write(ctx, patch)
 }
 
 // restoreInstanceInfo gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine. The

@@ -98,6 +98,7 @@ func (l *Look) Obstacles(ctx context.Context) {
 	l.vifs(ctx)
 	l.networkData(ctx)
 	l.rescue(ctx)
+	l.deploySteps(ctx)
 	l.format(ctx)
 	l.netboot(ctx)
 	l.deployInterface(ctx)
@@ -216,7 +217,7 @@ func (l *Look) rescues() bool {
 	return !l.Seen.New && !l.Wish.Rescue.IsNull() && l.Wish.Rescue != l.Seen.Was.Rescue
 }
 
-// rescue warns if the node's rescue interface has no rescue mode.
+// rescue refuses a rescue if the node's rescue interface has no rescue mode.
 func (l *Look) rescue(ctx context.Context) {
 	if !l.rescues() {
 		return
@@ -225,10 +226,29 @@ func (l *Look) rescue(ctx context.Context) {
 	if err != nil || CanRescue(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
-	l.warn(decide.At("rescue"), "Node has no rescue mode",
-		fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. Set hardware_interfaces "+
-			"= { rescue = \"agent\" } on its metal_host, and rescue_kernel and rescue_ramdisk in its driver_info.", ironic.NodeLabel(node),
+	l.refuse(decide.At("rescue"), "Node has no rescue mode",
+		fmt.Sprintf("The rescue interface of node %s is %q. Set hardware_interfaces = { rescue = \"agent\" } on its metal_host, and "+
+			"rescue_kernel and rescue_ramdisk in its driver_info, and apply that first. Or remove rescue.", ironic.NodeLabel(node),
 			node.RescueInterface))
+}
+
+// deploySteps refuses steps of hardware interfaces that do nothing: Ironic refuses them, or the deployment fails.
+func (l *Look) deploySteps(ctx context.Context) {
+	steps := l.Wish.Deployment.DeploySteps
+	if len(steps) == 0 || !l.Wish.Node.Set || !l.writes() || l.Wish.Content[attrDeploySteps].Unknown {
+		return
+	}
+	node, err := l.Node(ctx)
+	if err != nil || expect.AsPlanned(l.Site, node) != node {
+		return // the apply reports what is wrong with the node, and this plan may change its interfaces
+	}
+	for _, step := range steps {
+		if name := ironic.InterfacesOf(node)[step.Interface]; machine.LacksFunction(step.Interface, name) {
+			l.refuse(decide.At(attrDeploySteps), "Hardware interface lacks the function", fmt.Sprintf("Node %s has the %s "+
+				"interface %s, which has no step %s. Set another one in hardware_interfaces on its metal_host, and apply that first. Or "+
+				"remove the step.", ironic.NodeLabel(node), step.Interface, name, step.Step))
+		}
+	}
 }
 
 // format warns of a raw image without disk_format, if the plan writes the image.

@@ -7,6 +7,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -91,6 +93,36 @@ func TestLook_endOfADeployment(t *testing.T) {
 		look.End(t.Context())
 		if got := notices(deploy.Plan{Notices: look.Notices()}); got != says {
 			t.Errorf("reserved by %s: the plan says %q, want %q", instance, got, says)
+		}
+	}
+}
+
+// Steps of an interface that does nothing are refused, unless the plan may give the node another one.
+func TestObstacles_deploySteps(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(1)
+	node, _ := fake.Node("node-000")
+	for name, tt := range map[string]struct {
+		has   string
+		host  bool // that this plan changes
+		wants bool
+	}{
+		"lacks it": {"no-bios", false, true}, "has it": {"fake", false, false}, "may get it": {"no-bios", true, false},
+	} {
+		fake.Set(node.UUID, "bios_interface", tt.has)
+		site := sitetest.NewClient(fake).Site
+		if tt.host {
+			expect.ExpectHost(site, expect.ExpectedHost{ID: node.UUID})
+		}
+		look := deploy.Look{Site: site, Wish: deploy.Wish{Node: decide.Known(node.UUID)}, Seen: deploy.Seen{New: true}}
+		look.Wish.Deployment.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset"}}
+		look.Plan.Forecast.Fresh, look.Plan.Steps = true, []deploy.Step{{Do: deploy.DoDeploy}}
+		look.Obstacles(t.Context())
+		refused := slices.ContainsFunc(look.Notices(), func(n decide.Notice) bool {
+			return n.Severity == decide.Refusal && n.Summary == "Hardware interface lacks the function"
+		})
+		if refused != tt.wants {
+			t.Errorf("%s: %v", name, look.Notices())
 		}
 	}
 }

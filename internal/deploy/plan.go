@@ -202,13 +202,16 @@ func (d *decision) readiness() {
 	want, ready := d.asked.ReadyCheck, &d.plan.Forecast.Ready
 	starts := d.plan.Operates() || Has(d.plan.Steps, DoUnrescue, DoRestart, DoPowerOn)
 	switch {
-	case want.IsNull(), d.away(starts): // null
+	case want.IsNull():
+	case d.away(starts): // null
+		d.warnUnchecked()
 	case starts, want.Unknown:
 		*ready = decide.Unknown[bool]()
 		d.add(Step{Do: DoCheck, Maybe: want.Unknown})
 	case d.finished, want != d.seen.Was.ReadyCheck, d.seen.Ready != decide.Known(true):
 		*ready = decide.Known(true)
 		d.add(Step{Do: DoCheck})
+		d.warnOff()
 	default:
 		*ready = d.seen.Ready
 	}

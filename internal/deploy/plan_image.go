@@ -254,6 +254,25 @@ func (d *decision) warnPower() {
 	}
 }
 
+// warnUnchecked warns of a machine that is not as configured, so that no check is made. Others tell of rescue mode, and of an adopted
+// machine that does not run.
+func (d *decision) warnUnchecked() {
+	state := d.plan.Forecast.State.V
+	if !d.asked.Rescue.IsNull() || d.asked.Power.V == PowerOff || RescueOf(state) == Rescued || !states.Finished(state) || d.imports() {
+		return
+	}
+	d.warn(decide.At("ready_check"), "Machine is not checked", fmt.Sprintf("Node %s is in state %q%s What is deployed on it may not run, "+
+		"so its ready check waits, and ready is null, until the node is active.", d.seen.Label, state, afterColon(d.seen.LastError.V)))
+}
+
+// warnOff warns of a check alone of a machine that is off: it fails unless somebody switches the machine on.
+func (d *decision) warnOff() {
+	if d.seen.Power == decide.Known(PowerOff) {
+		d.warn(decide.At("ready_check"), "Ready check of a machine that is off", fmt.Sprintf("Node %s is off, and this apply does not "+
+			"switch it on: the check can only fail. Set power_state = \"on\", or run metal power on first.", d.seen.Label))
+	}
+}
+
 func (d *decision) warnResume() {
 	state, label := d.seen.State, d.seen.Label
 	writes := "which writes its root disk"

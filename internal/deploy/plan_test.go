@@ -620,7 +620,7 @@ power_state=off | active | power-off (restart) | Power is switched | 0/0
 power_state=off, image=b | active | rebuild (wipe), power-off (restart) | Rebuild wipes the root disk, Power is switched | 1/0
 power_state=on | off | power-on, check | Power is switched | 0/0
 the same | off | - | - | 0/0
-the same | off, not ready | check | - | 0/0
+the same | off, not ready | check | Ready check of a machine that is off | 0/0
 vifs=p1 | active | connect | - | 0/0
 rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
 the same | rescue | - | - | 0/0
@@ -629,7 +629,7 @@ protected=true | protected, not ready | check | - | 0/0
 protected=true, image=b | active | rebuild (wipe), check, protect | Rebuild wipes the root disk | 1/0
 the same | deploying | continue, check | Unfinished deployment is continued | 0/0
 the same | deploy failed | repeat (wipe), check | Failed deployment is repeated | 1/0
-the same | service failed | - | - | 0/0
+the same | service failed | - | Machine is not checked | 0/0
 the same | new | deploy (wipe), check | - | 0/0
 power_state=off | new | deploy (wipe), power-off (restart) | - | 0/0
 allocation=other | active | undeploy (wipe), deploy (wipe), check, replaced for allocation_id | - | 0/0

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -140,6 +141,83 @@ func TestAwaitReady_machineThatIsNotReady(t *testing.T) {
 			t.Errorf("after a check that has succeeded: %v, the note is %+v", err, r.failed(t))
 		}
 	})
+}
+
+// What Ironic says of the machine is the cause, with what starts it.
+func TestAwaitReady_saysWhatIronicSays(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		set    map[string]any // during the check
+		says   []string
+		noted  bool // that the check of a machine which is active has failed
+		starts bool // the machine runs, as far as Ironic knows
+	}{
+		"runs": {
+			nil, []string{"runs what was deployed on it, and is not ready", "connection refused", "The machine keeps running."}, true, true,
+		},
+		"off": {
+			map[string]any{"power_state": "power off"},
+			[]string{"because it is off: ", "metal power on node-000", `power_state = "on"`, "Apply again."}, true, false,
+		},
+		"off, in maintenance": {
+			map[string]any{"power_state": "power off", "maintenance": true, "maintenance_reason": "new fan"},
+			[]string{"is off and in maintenance: new fan: ", "metal power on node-000"}, true, false,
+		},
+		"rescue": {
+			map[string]any{"provision_state": "rescue"},
+			[]string{"is in rescue mode", "metal unrescue node-000", "Apply again."}, false, false,
+		},
+		"undeployed": {
+			map[string]any{"provision_state": "available", "instance_uuid": nil},
+			[]string{`in state "available", and nothing is deployed on it any more`, "Find out who", "The next plan says"}, false, false,
+		},
+		"undeploying": {
+			map[string]any{"provision_state": "deleting"}, []string{`in state "deleting"`, "Find out who"}, false, false,
+		},
+		"error": {
+			map[string]any{"provision_state": "error", "last_error": "no BMC"},
+			[]string{`in state "error"`, "no BMC", "metal show node-000"}, false, false,
+		},
+		"service failed": {
+			map[string]any{"provision_state": "service failed", "last_error": "bad step"},
+			[]string{"service failed", "bad step"}, false, false,
+		},
+		"fault": {
+			map[string]any{"maintenance": true, "fault": "power failure"},
+			[]string{"has a fault (power failure)", "does not reach its BMC"}, true, false,
+		},
+		"of others": {
+			map[string]any{"instance_uuid": "11111111-1111-4111-8111-111111111111"},
+			[]string{"is reserved by 11111111"}, false, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newCheckRun(time.Hour)
+				r.fake.Set("node-000", "instance_uuid", "22222222-2222-4222-8222-222222222222")
+				r.fake.Set("node-000", "power_state", "power on")
+				time.AfterFunc(time.Minute, func() {
+					for field, value := range tt.set {
+						r.fake.Set("node-000", field, value)
+					}
+				})
+				err := r.check(t.Context())
+				_, detail := failure.Explain("make sure that it is ready", err)
+				for _, says := range tt.says {
+					if !strings.Contains(detail, says) {
+						t.Errorf("the error does not say %q: %s", says, detail)
+					}
+				}
+				if !failure.Is(err, failure.KindNotReady) || strings.Contains(detail, "keeps running") != tt.starts {
+					t.Errorf("the error is: %s", detail)
+				}
+				if noted := r.failed(t) != nil; noted != tt.noted || r.note(t) != nil {
+					t.Errorf("the node says that the check has failed: %t", noted)
+				}
+			})
+		})
+	}
 }
 
 func TestAwaitReady_interrupted(t *testing.T) {

@@ -60,6 +60,7 @@ type InstanceMarker struct {
 	Since  string       `json:"since"`           // when the node entered that state
 	Power  string       `json:"power,omitempty"` // for a boot without a verb: the time of the node's last power change
 	Keys   []string     `json:"keys,omitempty"`  // keys of instance_info that were written for this deployment
+	VIFs   []string     `json:"vifs,omitempty"`  // that this provider has attached, or was about to
 	// Restart is the last start for restart_triggers: of this deployment, or of the machine while it runs it
 	Restart *Restarted `json:"restart,omitempty"`
 }

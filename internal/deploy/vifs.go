@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -78,6 +79,9 @@ func reconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lo
 		}
 		attached = slices.DeleteFunc(attached, func(other string) bool { return other == id })
 	}
+	if err := noteVIFs(ctx, m, idsOf(c.Wanted), attached); err != nil {
+		return err
+	}
 	for _, vif := range c.Wanted {
 		if slices.Contains(attached, vif.ID) {
 			continue
@@ -96,6 +100,35 @@ func reconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lo
 		}
 	}
 	return nil
+}
+
+// idsOf returns the IDs of VIFs.
+func idsOf(vifs []VIF) (ids []string) {
+	for _, vif := range vifs {
+		ids = append(ids, vif.ID)
+	}
+	return ids
+}
+
+// noteVIFs notes VIFs on the node before they are attached: a run that is killed then leaves no VIF of which nobody knows whose it is. A
+// user without the right to that attaches them all the same.
+func noteVIFs(ctx context.Context, m *machine.Machine, wanted, attached []string) error {
+	mark := InstanceMarkerOf(m.Node())
+	fresh := slices.DeleteFunc(wanted, func(id string) bool { return slices.Contains(attached, id) || slices.Contains(mark.VIFs, id) })
+	if len(fresh) == 0 {
+		return nil
+	}
+	mark.VIFs = append(mark.VIFs, fresh...)
+	if err := m.Patch(ctx, ironic.Patch{}.With("/instance_info/"+notes.KeyMarker, mark)); !api.IsForbidden(err) {
+		return err
+	}
+	return nil
+}
+
+// OwnVIFs returns the attached VIFs of a node that a run of this provider has attached.
+func OwnVIFs(n *ironic.Node, attached []string) []string {
+	ours := InstanceMarkerOf(n).VIFs
+	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool { return !slices.Contains(ours, id) })
 }
 
 // leaving returns the attached VIFs that are detached: the unwanted ones, one that Neutron has deleted, and those that are at another port

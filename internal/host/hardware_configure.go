@@ -106,9 +106,9 @@ func (c HardwareChange) run(ctx context.Context, m *machine.Machine, open []Hard
 		return open, err
 	}
 	if work.RAID != nil && len(work.RAID.Volumes) > 0 {
-		if err := m.Site().Ironic.SetRAID(ctx, m.Node().UUID, work.RAID.Volumes); err != nil {
-			return open, err
-		}
+		defer m.Preparing(machine.Preparation{Write: func(ctx context.Context) error {
+			return m.Site().Ironic.SetRAID(ctx, m.Node().UUID, work.RAID.Volumes)
+		}})()
 	}
 	server, err := m.Site().Ironic.Highest(ctx)
 	if err != nil {

@@ -92,6 +92,5 @@ func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind str
 			return ironic.InterfacesOf(node)[kind]
 		}
 	}
-	driver := expect.DefaultsOf(ctx, site, q.Driver)
-	return map[string]string{"boot": driver.Boot, "console": driver.Console, "inspect": driver.Inspect, "network": driver.Network}[kind]
+	return expect.DefaultsOf(ctx, site, q.Driver).Defaults[kind]
 }

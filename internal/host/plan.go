@@ -28,6 +28,7 @@ func Decide(w Wish, s Seen) Plan {
 	}
 	p.guardIdentity()
 	p.decideRunbook()
+	p.refuseLacking()
 	p.decideDisks()
 	p.notice(RefusePowerOff(w)...)
 	p.Goal = p.goals()[0]

@@ -208,6 +208,28 @@ state=active reserved=allocation       | hardware=bios                          
 state=active reserved=allocation configured=bios |                                |                                                                           |
 state=active reserved=allocation       | hardware=bios,raid on_active=service     | write, service bios_settings: restart                                     | Deployed machine restarts
 state=active reserved=allocation       | hardware=bios on_active=?                | write, service bios_settings: restart                                     | Deployed machine restarts
+# A setting whose hardware interface does nothing is refused, also where it waits. Its removal does nothing.
+new has=bios:no-bios:redfish           | hardware=bios                            | enroll, write, configure bios_settings: clean, walk to manageable         | !Hardware interface lacks the function
+new has=bios:no-bios                   | hardware=bios target_state=enroll        | enroll, write                                                             | !Hardware interface lacks the function
+new has=bios:redfish                   | hardware=bios                            | enroll, write, configure bios_settings: clean, walk to manageable         |
+state=available target=available has=bios:no-bios | hardware=bios                 | write, configure bios_settings: clean, walk to available: clean           | Host leaves the pool, !Hardware interface lacks the function
+state=available target=available configured=bios has=bios:no-bios | hardware=     |                                                                           |
+state=available target=available hardware=bios has=bios:no-bios   | hardware=     |                                                                           |
+state=manageable hardware=bios has=bios:no-bios |                                 |                                                                           |
+state=manageable has=raid:no-raid:agent | hardware=raid                           | write, configure raid: clean, walk to manageable                          | Hardware change restarts the machine, !Hardware interface lacks the function
+state=manageable has=firmware:no-firmware | hardware=firmware                     | write, configure firmware: clean, walk to manageable                      | Hardware change restarts the machine, !Hardware interface lacks the function
+state=active reserved=allocation has=bios:no-bios | hardware=bios                 |                                                                           | Hardware change waits, !Hardware interface lacks the function
+state=active reserved=allocation has=bios:no-bios | hardware=bios on_active=service | write, service bios_settings: restart                                   | Deployed machine restarts, !Hardware interface lacks the function
+state=manageable not-inspected has=inspect:no-inspect:agent,redfish | inspect     | write, inspect: restart, walk to manageable                               | Inspection boots the machine, !Hardware interface lacks the function
+state=manageable has=inspect:no-inspect | inspect                                 |                                                                           |
+state=manageable has=inspect:no-inspect triggers=a | inspect_triggers=b            | write, inspect again: restart, walk to manageable                         | Inspection boots the machine, !Hardware interface lacks the function
+state=manageable has=management:noop   | boot_mode=uefi                           | write, set boot: restart                                                  | Machine may restart, !Hardware interface lacks the function
+state=manageable has=management:noop   | secure_boot                              | write, set boot: restart                                                  | Machine may restart, !Hardware interface lacks the function
+state=manageable has=management:ipmitool | boot_mode=uefi                         | write, set boot: restart                                                  | Machine may restart
+state=manageable has=bios:no-bios      | hardware=bios sets=bios:redfish    | write, configure bios_settings: clean, walk to manageable                 | Hardware change restarts the machine
+state=manageable has=bios:redfish      | hardware=bios sets=bios:no-bios    | write, configure bios_settings: clean, walk to manageable                 | Hardware change restarts the machine, !Hardware interface lacks the function
+state=manageable has=bios:no-bios      | hardware=bios sets=bios:?          | write, configure bios_settings: clean, walk to manageable                 | Hardware change restarts the machine
+
 state=manageable                       | hardware=bios maintenance                |                                                                           | Hardware change waits
 
 # Hardware settings that the machine has lost. Only the mode "plan" sets them again, and only if state and private state say so.

@@ -163,6 +163,8 @@ func (s *story) want(word string) {
 		w.Target, w.TargetSet = value(text), true
 	case "inspect":
 		w.Inspect = flag(text)
+	case "secure_boot":
+		w.SecureBoot, w.Writes = decide.Known(true), true
 	case "inspect_triggers":
 		w.Triggers = value(text)
 	case "replaced":
@@ -312,6 +314,13 @@ func (s *story) see(word string) {
 	case "console-now":
 		is, console, _ := strings.Cut(text, ":")
 		seen.Answers.Console = &host.ConsoleNow{Interface: console, Enabled: is == "enabled", Moves: s.wish.ConsoleMoves}
+	case "has": // an interface: its kind, its name, and what else the site has
+		kind, name, _ := strings.Cut(text, ":")
+		name, others, _ := strings.Cut(name, ":")
+		if seen.Functions == nil {
+			seen.Functions = map[string]host.Function{}
+		}
+		seen.Functions[kind] = host.Function{Name: name, Others: strings.FieldsFunc(others, func(r rune) bool { return r == ',' })}
 	case "moves":
 		s.wish.ConsoleMoves, s.wish.Writes = true, true
 	case "changes":

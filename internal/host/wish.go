@@ -137,15 +137,16 @@ type Answers struct {
 	Console     *ConsoleNow          // nil: not known
 	// hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
 	Interfaces []InterfaceChange
-	OpenPorts  bool          // an inspection may bring its ports
-	TakesOver  string        // label of the discovered node that a new host would take over; "": none, or the run has said so
-	Profile    string        // temporary server profile on the machine; "": none
-	ProfileErr string        // why that is not known; "": it is
-	Runbooks   *Runbook      // the cleaning runbook of the wish; nil: not known
-	Neighbours *Neighbours   // nil: not known
-	Settled    bool          // a killed run has begun the new host, whose node is where it is to be, or in use
-	Disks      []ironic.Disk // of the last inspection; nil: not known
-	Replaces   string        // the node in use of the host in state that a new host replaces, and its use; "": none
+	Functions  map[string]Function // hardware interfaces after the apply, by kind; nil: not known
+	OpenPorts  bool                // an inspection may bring its ports
+	TakesOver  string              // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile    string              // temporary server profile on the machine; "": none
+	ProfileErr string              // why that is not known; "": it is
+	Runbooks   *Runbook            // the cleaning runbook of the wish; nil: not known
+	Neighbours *Neighbours         // nil: not known
+	Settled    bool                // a killed run has begun the new host, whose node is where it is to be, or in use
+	Disks      []ironic.Disk       // of the last inspection; nil: not known
+	Replaces   string              // the node in use of the host in state that a new host replaces, and its use; "": none
 }
 
 // ConsoleNow is the console of a host.
@@ -181,6 +182,7 @@ const (
 	AskRunbook    Question = "cleaning runbook"
 	AskNeighbours Question = "nodes of the site"
 	AskDisks      Question = "disks of the last inspection"
+	AskFunctions  Question = "functions of hardware interfaces"
 )
 
 // isFalse reports whether a value is known to be false. Null is not.

@@ -210,14 +210,11 @@ func (c *Client) SetConsole(ctx context.Context, id string, enabled bool) error 
 
 // Driver is a hardware type that conductors have enabled, with the interfaces that nodes get which name none.
 type Driver struct {
-	Name    string `json:"name"`
-	Boot    string `json:"default_boot_interface"`
-	Console string `json:"default_console_interface"`
-	Inspect string `json:"default_inspect_interface"`
-	Network string `json:"default_network_interface"`
+	Name string `json:"name"`
 
-	// the interfaces that conductors have enabled for it, by kind; a kind is missing if Ironic does not tell
-	Enabled map[string][]string `json:"-"`
+	// by kind: the interfaces that conductors have enabled for it, and the default; a kind is missing if Ironic does not tell
+	Enabled  map[string][]string `json:"-"`
+	Defaults map[string]string   `json:"-"`
 }
 
 // UnmarshalJSON reads a driver. Ironic has a field of its own for each kind of interface.
@@ -230,11 +227,14 @@ func (d *Driver) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err
 	}
-	d.Enabled = map[string][]string{}
+	d.Enabled, d.Defaults = map[string][]string{}, map[string]string{}
 	for _, kind := range HardwareInterfaces {
 		var enabled []string
 		if field := fields["enabled_"+kind+"_interfaces"]; field != nil && json.Unmarshal(field, &enabled) == nil && len(enabled) > 0 {
 			d.Enabled[kind] = enabled
+		}
+		if name := ""; json.Unmarshal(fields["default_"+kind+"_interface"], &name) == nil && name != "" {
+			d.Defaults[kind] = name
 		}
 	}
 	return nil

@@ -70,6 +70,11 @@ func InspectionBringsPorts(driver, inspect string) bool {
 	return true
 }
 
+// LacksFunction reports whether a hardware interface of a kind does nothing: Ironic has one for nodes without the function.
+func LacksFunction(kind, name string) bool {
+	return strings.HasPrefix(name, "no-") || kind == "management" && name == "noop"
+}
+
 // NamesOf returns the names of drivers.
 func NamesOf(drivers []ironic.Driver) []string {
 	names := make([]string, 0, len(drivers))

@@ -29,6 +29,7 @@ type Machine struct {
 	down        bool         // Ironic has accepted to shut the machine down for a restart
 	started     bool         // Ironic has accepted a power change after which the machine is on
 	unanswered  *unanswered  // the last request that moves the machine, if its answer is lost; nil: none
+	losses      losses       // requests of the same kind that Ironic has never executed
 	unattended  unattended   // the operation in progress, if no conductor has locked the node at the last polls
 	cut         string       // why SwitchOff has cut the power; empty: it has not
 	marks       []notes.Mark // the marks of this run that the node had when the record began
@@ -39,6 +40,8 @@ type Machine struct {
 	serves  bool    // the call services the machine, and watches that
 	erasure watched // the last automated cleaning
 	service watched // the last service
+
+	preparation *Preparation // of the next verb with an order; nil: none
 
 	quarantine *notes.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 

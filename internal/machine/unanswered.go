@@ -105,6 +105,7 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 	lost := api.IsUnanswered(err)
 	m.acted = m.acted || err == nil || lost || ctx.Err() != nil
 	if !lost {
+		m.losses = losses{}
 		return err
 	}
 	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}
@@ -145,7 +146,11 @@ func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool
 			case happened, lost:
 				m.unanswered = nil
 				m.logInfo(ctx, fmt.Sprintf("shows what became of the request to %s: executed: %t", u.doing, is == happened))
-				return is == happened, nil
+				if is == lost {
+					return false, m.lose(ctx, u)
+				}
+				m.losses = losses{}
+				return true, nil
 			case unknowable:
 				return false, m.unansweredError()
 			case open:
@@ -233,6 +238,48 @@ func (m *Machine) settled(ctx context.Context, err error) error {
 		return err
 	}
 	return u.err
+}
+
+// losses are requests to do the same, one after the other, none of which Ironic has executed.
+type losses struct {
+	doing string
+	tries int
+	err   error // in place of the last answer
+}
+
+const (
+	tellLosses = 3           // after so many in a row, the log and the error of the operation tell of them
+	mostLosses = api.Retries // after so many, the request is not sent again
+)
+
+// KindUnsent is the kind of an error which says that Ironic never executes a request that moves a machine, though it answers others.
+const KindUnsent failure.Kind = "unsent"
+
+// lose counts a request that Ironic never executes. It returns an error of KindUnsent if the request is not to be sent again.
+func (m *Machine) lose(ctx context.Context, u *unanswered) error {
+	if m.losses.doing != u.doing {
+		m.losses = losses{doing: u.doing}
+	}
+	m.losses.tries, m.losses.err = m.losses.tries+1, u.err
+	if m.losses.tries >= mostLosses {
+		return m.unsentError()
+	}
+	if m.losses.tries >= tellLosses {
+		m.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("%s; it is sent again", m.unsentError()), NodeAttributes(m.node)...)
+	}
+	return nil
+}
+
+// unsentError says that a request was lost too often. What came in place of the answers is not a cause: Ironic has refused nothing.
+func (m *Machine) unsentError() *failure.Error {
+	const cause = "Ironic answers other requests. Look for what drops this one on the way to it: proxies, load balancers, firewalls, and " +
+		"the log of the API. The request has changed nothing on the machine. "
+	return &failure.Error{
+		Kind: KindUnsent, Node: m.node, Fact: m.site.Ironic.Redact(fmt.Sprintf("node %s: the request to %s was sent %d times and never "+
+			"reached Ironic at %s; what came back last: %v", ironic.NodeLabel(m.node), m.losses.doing, m.losses.tries,
+			m.site.Ironic.Address(), m.losses.err)),
+		Advice: cause + "Then apply again.", Action: cause + "Then try again.",
+	}
 }
 
 func isUnanswered(err error) bool { return failure.Is(err, KindUnanswered) }

@@ -32,7 +32,7 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 	ctx, traced := m.begin(ctx, goal.Operation())
 	defer func() { m.end(traced, err) }()
 	w := &walk{
-		Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout),
+		Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, begun: time.Now(), deadline: time.Now().Add(timeout),
 		failures: notes.Failures(m.node),
 	}
 	m.erases = goal == states.GoalAvailable || goal == states.GoalUndeployed
@@ -111,6 +111,7 @@ type walk struct {
 	order    ironic.Order
 	timeout  time.Duration
 	deadline time.Time
+	begun    time.Time
 	failures int // how often operations on the machine failed before this walk
 
 	sent    ironic.Verb  // the last verb that this walk sent
@@ -241,7 +242,10 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 			return err
 		}
 		from = w.State()
-		return w.put(ctx, w.orderOf(verb))
+		if w.preparation == nil || !states.InstallsInstance(verb) && !states.RunsSteps(verb) {
+			return w.put(ctx, w.orderOf(verb))
+		}
+		return w.putPrepared(ctx, verb)
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -263,11 +267,47 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 	return w.refusedVerb(ctx, verb, &before, err)
 }
 
+// Preparation is what a verb needs on the node. It is written when the machine has a slot, right before the verb: a run that is killed
+// while its machine waits leaves nothing on the node, which others may use until then.
+type Preparation struct {
+	Write func(ctx context.Context) error
+	Undo  func(ctx context.Context) // after Ironic's own limit has refused the verb, so that the machine waits again; nil: nothing
+}
+
+// Preparing lets the walks of the machine write a preparation before their verbs, until the caller calls end.
+func (m *Machine) Preparing(p Preparation) (end func()) {
+	m.preparation = &p
+	return func() { m.preparation = nil }
+}
+
+// putPrepared sends a verb after its preparation. The preparation needs the whole node, which polls and lists do not contain.
+func (w *walk) putPrepared(ctx context.Context, verb ironic.Verb) error {
+	if was := w.footing(); time.Since(w.begun) > freshFor {
+		if err := w.Refresh(ctx); err != nil {
+			return err
+		}
+		if w.footing() != was {
+			return errMoved
+		}
+	}
+	if err := w.preparation.Write(ctx); err != nil {
+		return err
+	}
+	err := w.put(ctx, w.orderOf(verb))
+	if slots.IsCapacityError(err) && w.preparation.Undo != nil {
+		w.preparation.Undo(ctx)
+	}
+	return err
+}
+
 // learn finds out what became of a request without an answer, before anything else is sent.
 func (w *walk) learn(ctx context.Context) error {
 	u := w.unanswered
 	executed, err := w.settle(ctx, w.deadline)
-	if isUnanswered(err) && time.Until(w.deadline) < unansweredFor {
+	switch late := isUnanswered(err) && time.Until(w.deadline) < unansweredFor; {
+	case late && w.losses.tries >= tellLosses-1: // and this request, too
+		return w.unsentError()
+	case late:
 		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if executed && u.verb != "" {

@@ -89,7 +89,7 @@ func IsLocked(err error) bool {
 func IsTransient(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		return IsConnectionLoss(err) || errors.Is(err, ErrShifted) || errors.Is(err, ErrIncomplete)
+		return IsConnectionLoss(err) || isUnsent(err) || errors.Is(err, ErrShifted) || errors.Is(err, ErrIncomplete)
 	}
 	switch status.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -118,10 +118,8 @@ func MayPass(err error) bool {
 func IsUnanswered(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		var op *net.OpError
 		var silent *SilentError
-		unsent := errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &silent) || errors.As(err, &op) && op.Op == "dial"
-		return IsConnectionLoss(err) && !unsent
+		return IsConnectionLoss(err) && !isUnsent(err) && !errors.As(err, &silent)
 	}
 	switch status.Status {
 	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -160,6 +158,12 @@ func isTimeout(err error) bool {
 func IsConnectionLoss(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || isTimeout(err)
+}
+
+// isUnsent reports whether there was no connection, so that no server has read the request: its name was not resolved, or it refused.
+func isUnsent(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // How Ironic's policy refuses a request (reference/ironic.md#policy): as the API does, by the scope of a token, and as oslo.policy does.

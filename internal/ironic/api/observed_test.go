@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -100,6 +103,34 @@ func TestSilence_ofPollsIsTold(t *testing.T) {
 		before := log.told()
 		if _, _, err := client.PollNode(t.Context(), id, time.Hour); err != nil || log.told() != before {
 			t.Errorf("%v; the log goes on:\n%s", err, log.told())
+		}
+	})
+}
+
+// A request that a server between here and Ironic drops is told after three tries, while Ironic answers others. The error says how often it
+// was sent.
+func TestRetry_droppedRequestIsTold(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, sent := fleet(1), 0
+		log := &warnings{start: time.Now()}
+		client := newClient(fake, func(cfg *api.Config) {
+			cfg.Logger = slog.New(log)
+			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPatch {
+					sent++
+					return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+				}
+				return fake.RoundTrip(r)
+			})
+		})
+		_, err := client.PatchNode(t.Context(), "node-000", ironic.Patch{}.With("/description", "x"))
+		if err == nil || !strings.Contains(err.Error(), "connection reset by peer (the request was sent 6 times)") || sent != 6 {
+			t.Errorf("after %d requests: %v", sent, err)
+		}
+		if told := log.told(); strings.Count(told, "\n") != 1 || !strings.Contains(told, "PATCH http://ironic.test/v1/nodes/node-000 was "+
+			"sent 3 times without an answer; what came back last: read: connection reset by peer") {
+			t.Errorf("the log says %q", told)
 		}
 	})
 }

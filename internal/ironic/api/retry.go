@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -36,19 +37,36 @@ func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.
 	if c.connected() == nil {
 		return c.retryFirst(ctx, method, url, opts, err, count)
 	}
-	return retry(ctx, method, url, opts, err, count)
+	var code gophercloud.ErrUnexpectedResponseCode
+	if count == tellTries && !errors.As(err, &code) && mayRepeat(method, url, opts, err, count) && c.silenceAt(url).isYoung() {
+		c.tell(ctx, c.Redact(fmt.Sprintf("%s %s was sent %d times without an answer; what came back last: %v. It is sent again, at most "+
+			"%d times", method, url, count, bare(err), Retries-count)))
+	}
+	if err = retry(ctx, method, url, opts, err, count); IsConnectionLoss(err) && count > timeouts {
+		return fmt.Errorf("%w (the request was sent %d times)", err, count)
+	}
+	return err
 }
+
+// tellTries is the number of tries without an answer after which the log tells of a request.
+const tellTries = 3
 
 // retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor),
 // and lost requests that are harmless to repeat. After a lock it leaves requests that reach the machine to the caller, who looks at the
 // node first: what has locked it may be a deployment. The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
-	var silent *SilentError
-	if count >= Retries || count > timeouts && isTimeout(err) || errors.As(err, &silent) || !retryable(method, url, targetOf(opts), err) {
+	if !mayRepeat(method, url, opts, err, count) {
 		return err
 	}
 	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
 	return rest.Sleep(ctx, wait+rand.N(wait/4+1)) //nolint:gosec // jitter
+}
+
+// mayRepeat reports whether a request is sent again that was sent count times.
+func mayRepeat(method, url string, opts *gophercloud.RequestOpts, err error, count uint) bool {
+	var silent *SilentError
+	return count < Retries && (count <= timeouts || !isTimeout(err)) && !errors.As(err, &silent) &&
+		retryable(method, url, targetOf(opts), err)
 }
 
 // retryFirst is the retry policy before Ironic's first answer. It repeats a request firstRetries times if its connection is refused. After
@@ -56,6 +74,9 @@ func retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpt
 func (c *Conn) retryFirst(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
 	if errors.Is(err, syscall.ECONNREFUSED) && (c.refused || count > firstRetries) {
 		c.refused = true
+		return err
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) && isUnsent(err) { // such as a wrong name in the endpoint
 		return err
 	}
 	return retry(ctx, method, url, opts, err, count)
@@ -66,8 +87,7 @@ func retryable(method, url string, target nodes.TargetProvisionState, err error)
 	repeatable := (method != http.MethodPost || strings.HasSuffix(url, "/auth/tokens")) && !moves(method, url) // a token more harms nothing
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
-		// no server has read a request that was refused so
-		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED))
+		return isUnsent(err) || IsConnectionLoss(err) && repeatable
 	}
 	if IsCapacity(faultText(code.Body)) {
 		return false // the loop over provision states waits for this as long as necessary

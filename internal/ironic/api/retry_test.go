@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"syscall"
@@ -67,6 +68,8 @@ func TestRetry_which(t *testing.T) {
 		{io.ErrUnexpectedEOF, true, true, false, false, false},
 		{syscall.EPIPE, true, true, false, false, false},
 		{&url.Error{Op: "Get", Err: syscall.ECONNREFUSED}, true, true, true, true, true}, // no server has read the request
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "ironic", IsNotFound: true}}, true, true, true, true, true},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, false, false, false, false, false},
 		{&url.Error{Op: "Get", Err: context.Canceled}, false, false, false, false, false},
 		{errors.New("x509: certificate signed by unknown authority"), false, false, false, false, false},
 	} {

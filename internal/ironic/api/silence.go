@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 )
@@ -43,6 +46,7 @@ type silence struct {
 	told     time.Time
 	timedOut time.Time // when the first request has timed out since then; zero: none has
 	hangs    bool
+	dropped  time.Time // when the log has told of a request that gets no answer, while the silence was young
 	asking   bool      // a request asks a server that hangs
 	asked    time.Time // when the last such request has failed
 }
@@ -50,6 +54,24 @@ type silence struct {
 func (c *Conn) silenceOf(key string) *silence {
 	found, _ := c.silences.LoadOrStore(key, &silence{})
 	return found.(*silence) //nolint:forcetypeassert // it has only these
+}
+
+// silenceAt is silenceOf the server of a URL.
+func (c *Conn) silenceAt(address string) *silence {
+	u, _ := url.Parse(address)
+	return c.silenceOf((&observed{conn: c}).key(&http.Request{URL: cmp.Or(u, &url.URL{})}))
+}
+
+// isYoung reports whether the server has answered something not long ago, so that nothing else tells of a request that it does not answer.
+// It reports that once in silentFor.
+func (s *silence) isYoung() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.since) >= silentFor || time.Since(s.dropped) < silentFor {
+		return false
+	}
+	s.dropped = time.Now()
+	return true
 }
 
 // asks returns a SilentError if a request is not to be sent. Call heard after a request that is sent.

@@ -81,10 +81,10 @@ func TestLacksBootPort_sharesLists(t *testing.T) {
 func TestDefaultsOf(t *testing.T) {
 	t.Parallel()
 	client := sitetest.NewClient(&fakeironic.Server{})
-	if got := expect.DefaultsOf(t.Context(), client.Site, "ipmi"); got.Boot != "ipxe" || got.Inspect != "agent" {
+	if got := expect.DefaultsOf(t.Context(), client.Site, "ipmi"); got.Defaults["boot"] != "ipxe" || got.Defaults["inspect"] != "agent" {
 		t.Errorf("got %+v", got)
 	}
-	if got := expect.DefaultsOf(t.Context(), client.Site, "nope"); got.Name != "nope" || got.Boot != "" {
+	if got := expect.DefaultsOf(t.Context(), client.Site, "nope"); got.Name != "nope" || len(got.Defaults) > 0 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -158,9 +158,9 @@ func (m *model) refuseUnreadable(ctx context.Context, diags *diag.Diagnostics) {
 
 // What a user does about a machine that is not ready.
 const (
-	afterCreation = "The machine keeps running. This resource is tainted now: the next apply would undeploy the machine and deploy it " +
-		"again. To keep it, run terraform untaint with the address of this resource; the next apply then only checks again."
-	afterUpdate = "The machine keeps running, and the state has what was applied. The next apply only checks again."
+	afterCreation = "This resource is tainted now: the next apply would undeploy the machine and deploy it again. To keep it, run " +
+		"terraform untaint with the address of this resource; the next apply then only checks again."
+	afterUpdate = "The state has what was applied. The next apply only checks again."
 )
 
 func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string) error {
@@ -176,8 +176,9 @@ func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string
 }
 
 // readReady forgets that a machine was ready if it was deployed or switched off since. runs is what the node showed of its deployment then.
+// A rebuild that a killed run has prepared, and that has not begun, changes nothing.
 func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs deploy.Footprint) {
-	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) &&
+	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) && deploy.RunsInstance(node) &&
 		(runs.RedeployedSince(node) || runs.OtherImage(node))
 	if redeployed || !deploy.StaysReady(node, deploy.PowerState(m.PowerState.ValueString())) {
 		m.Ready = types.BoolNull()

@@ -68,7 +68,7 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), "protected = true"))
 	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.Address+
 		" did not answer as wanted within 1s: 1 attempt", "connection refused",
-		"Nothing listens on that port", "terraform untaint")
+		"because it is off", "terraform untaint") // the driver fake-hardware leaves it off
 	wantReady(t, w, false, true)
 	if s.Node(node)["protected"] == true {
 		t.Error("a machine that is not ready is protected")
@@ -86,7 +86,7 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 
 	p.Close()
 	w.Configure(config(acctest.Image("v2"), "protected = false"))
-	acctest.Fails(t, w, acctest.Apply(), "connection refused", "the state has what was applied. The next apply only checks again.")
+	acctest.Fails(t, w, acctest.Apply(), "connection refused", "The state has what was applied. The next apply only checks again.")
 	wantReady(t, w, false, false)
 	if d := acctest.Deployed(t, w); acctest.ImageInState(t, w) != acctest.Images+"v2.qcow2" || fmt.Sprint(d.Values["rebuilds"]) != "1" {
 		t.Errorf("the state has not what was applied: %v", d.Values)
@@ -115,6 +115,47 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 		t.Errorf("without a check, left on the node: %v", noteOf(s, node))
 	}
 	w.Must("destroy", "-auto-approve")
+}
+
+// A machine that somebody has switched off is not ready. Each plan says so, with and without a rollout group, until the advice is taken.
+func TestFakeDeployment_readyCheckOfAMachineThatIsOff(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"", "rollout = { group = \"g\", max_unavailable = 1 }"} {
+		for _, advice := range []string{"by hand", "power_state"} {
+			t.Run(group+" "+advice, func(t *testing.T) {
+				t.Parallel()
+				s := site.StartFake(t, nil)
+				node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
+				config := func(more string) string {
+					return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), checkOf(p, soon), group, more)
+				}
+				w := acctest.NewWorkspace(t, config(""))
+				p.Open()
+				w.Must("apply", "-auto-approve")
+				s.Fake.Set(node, "power_state", "power on")
+				w.Must("apply", "-auto-approve")
+				acctest.NoChanges(t, w)
+				p.Close()
+				s.Fake.Set(node, "power_state", "power off")
+				for range 2 {
+					output, _ := w.Plan()
+					acctest.Mention(t, output, "Ready check of a machine that is off")
+					acctest.NeverMention(t, output, "No changes")
+					acctest.Fails(t, w, acctest.Apply(), "because it is off", "metal power on "+s.Name("n1"))
+				}
+				p.Open()
+				if advice == "power_state" {
+					w.Configure(config(`power_state = "on"`))
+				} else {
+					s.Fake.Set(node, "power_state", "power on")
+				}
+				w.Must("apply", "-auto-approve")
+				wantReady(t, w, true, false)
+				acctest.NoChanges(t, w)
+				w.Must("destroy", "-auto-approve")
+			})
+		}
+	}
 }
 
 // No later apply checks a machine that leaves the state.

@@ -191,10 +191,8 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 		"provider \"metal\" {\n  microversion = \"1.37\"", 1))
 	acctest.Fails(t, w, []string{"plan"}, "rescue", "1.38")
 	w.Configure(rescueConfig(s, node, rescue(1)))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Node has no rescue mode", `Set hardware_interfaces = { rescue = "agent" } on its metal_host`)
-	acctest.Fails(t, w, acctest.Apply(), "does not support rescue")
-	if verbs := site.Verbs(s, node); slices.Contains(verbs, "unrescue") {
+	acctest.Fails(t, w, []string{"plan"}, "Node has no rescue mode", `"no-rescue". Set hardware_interfaces = { rescue = "agent" } on its`)
+	if verbs := site.Verbs(s, node); slices.Contains(verbs, "rescue") {
 		t.Errorf("Ironic was sent %v", verbs)
 	}
 	w.Configure(rescueConfig(s, node))
@@ -202,7 +200,7 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// The plan that gives the host a rescue mode does not warn that the node has none.
+// The plan that gives the host a rescue mode is not refused.
 func TestFakeDeployment_rescueModeOfTheSamePlan(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
@@ -215,10 +213,9 @@ func TestFakeDeployment_rescueModeOfTheSamePlan(t *testing.T) {
 	w.Setenv("TF_VAR_password", rescuePassword)
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("no-rescue", rescue(1)))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Node has no rescue mode")
+	acctest.Fails(t, w, []string{"plan"}, "Node has no rescue mode")
 	w.Configure(config("fake", rescue(1)))
-	output, _ = w.Plan()
+	output, _ := w.Plan()
 	acctest.NeverMention(t, output, "Node has no rescue mode")
 	w.Must("apply", "-auto-approve")
 	wantState(t, s, w, s.Name("n1"), "rescue")

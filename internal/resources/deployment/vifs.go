@@ -74,7 +74,8 @@ func (m *model) validateVIFs(diags *diag.Diagnostics) {
 	}
 }
 
-// readVIFs removes from the state the VIFs that are not attached any more, or to another port than they name. It cannot tell for a network
+// readVIFs removes from the state the VIFs that are not attached any more, or to another port than they name, and adds those that a killed
+// run has attached. It cannot tell for a network
 // interface that keeps none.
 func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
 	if len(state.VIFs.Elements()) == 0 || !deploy.KeepsVIFs(node) {
@@ -93,6 +94,13 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 		vif := vifOf(element)
 		return !slices.Contains(attached, vif.ID) || deploy.IsElsewhere(ports, vif)
 	})
+	of, _ := state.VIFs.ElementType(ctx).(types.ObjectType)
+	for _, id := range deploy.OwnVIFs(node, attached) {
+		if !slices.ContainsFunc(state.vifs(), func(vif deploy.VIF) bool { return vif.ID == id }) {
+			vif := map[string]attr.Value{"id": types.StringValue(id), "mac": types.StringNull()}
+			left = append(left, types.ObjectValueMust(of.AttrTypes, vif))
+		}
+	}
 	list, problems := types.ListValue(state.VIFs.ElementType(ctx), left)
 	diags.Append(problems...)
 	state.VIFs = list

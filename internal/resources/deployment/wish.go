@@ -193,7 +193,10 @@ func (d *deployment) noteUnchanged(ctx context.Context, state *model, noted fram
 		return
 	}
 	was, kept := d.wishOf(ctx, state, diags), framework.LoadPrivate[private](ctx, noted)
-	if now := seen(ctx, state, was, &kept); deploy.Decide(was, now).Empty(now) {
+	now := seen(ctx, state, was, &kept)
+	open := was // the state does not tell whether the configuration asks for a machine that is off
+	open.Power = decide.Value[deploy.PowerState]{}
+	if deploy.Decide(was, now).Empty(now) && (was.ReadyCheck.IsNull() || deploy.Decide(open, now).Empty(now)) {
 		diags.Append(framework.NothingToDecide(ctx, noted)...)
 	}
 }

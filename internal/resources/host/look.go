@@ -71,6 +71,9 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 	case hosts.AskInterfaces:
 		to.Interfaces = hosts.LookAtInterfaces(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces)
 		return len(to.Interfaces) > 0
+	case hosts.AskFunctions:
+		to.Functions = hosts.LookAtFunctions(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces)
+		return true
 	case hosts.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
 		if used := h.used(ctx, q.config); used != nil {

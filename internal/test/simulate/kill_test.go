@@ -358,8 +358,8 @@ func (s *site) lockOnceMore(t *testing.T, later configuration) {
 // checkClean checks that the runs have left no lock, no notes except finished marks, and nothing twice.
 func (s *site) checkClean(t *testing.T) {
 	t.Helper()
-	if s.hasLock(t) {
-		s.broken("a lock is left")
+	if left := s.locks(t); len(left) > 0 {
+		s.broken("a lock is left: %v", left)
 	}
 	_, answer := s.call(t, "GET", "allocations", nil)
 	allocations, _ := answer["allocations"].([]any)

@@ -46,9 +46,21 @@ func (l *life) live(t *testing.T, seed uint64) {
 	l.settle(t, l.wish.configuration())
 	l.settle(t, configuration{})
 	if l.hasLock(t) && (l.space.killed || l.faulty) { // a run may end while its requests to release the lock meet faults
-		l.lockOnceMore(t, laterHost())
+		l.lockOnceMore(t, l.later())
 	}
 	l.checkEmpty(t)
+}
+
+// later is a configuration that needs all locks that the life may have left: that of the limit, and that of its rollout group.
+func (l *life) later() configuration {
+	later := laterHost()
+	if l.wish.order != nil {
+		later["metal_deployment.later"] = object{
+			"node_id": reference{"metal_host.later", "id"}, "rollout": cloned(l.wish.order),
+			"image": object{"url": "http://images.test/later", "checksum": checksum},
+		}
+	}
+	return later
 }
 
 // begin makes a site.
