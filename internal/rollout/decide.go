@@ -40,7 +40,7 @@ func (d *Decision) soonest(at time.Time) {
 // others are the members that other runs work on, or have left away.
 func (g *Group) Decide(now time.Time, others []Absence) Decision {
 	d := Decision{Refuse: map[string]Refusal{}}
-	p := progress{Group: g, now: now, away: g.away(now, others)}
+	p := progress{Group: g, now: now, away: g.away(now, others), most: g.most(others)}
 	var left []Member
 	for _, m := range g.queue() {
 		if why, stopped := g.stopped(m); stopped {
@@ -69,6 +69,7 @@ type progress struct {
 	*Group
 	now     time.Time
 	away    map[string]Absence
+	most    int // members that may be away
 	started []Member
 }
 
@@ -85,7 +86,7 @@ func (p *progress) waits(m Member) (until time.Time, waits bool) {
 	}
 	return time.Time{}, p.inCanaries(m.Change) && p.canariesTried(m.Change) >= p.rules.Canary ||
 		p.counts(m.Change) && !p.trial(m.Change).succeeded && p.tried(m.Change) >= p.rules.MaxFailures ||
-		p.isFull(m, p.away)
+		p.isFull(m)
 }
 
 // earliest returns when a member may start at the earliest, so that those that are to go first have come by then; zero: at once.
@@ -166,19 +167,19 @@ func (g *Group) failedNames() []string {
 	return names
 }
 
-// isFull reports whether a member must wait because others are away. One that has failed takes nothing away; one in its pause does.
-func (g *Group) isFull(m Member, away map[string]Absence) bool {
-	if g.rules.MaxUnavailable == 0 || m.Change == FirstDeployment || m.Away {
+// isFull reports whether a member must wait because others are away, or because another resource works on its machine. One that has failed
+// takes nothing away; one in its pause does.
+func (p *progress) isFull(m Member) bool {
+	a, is := p.away[m.ID]
+	switch {
+	case is && a.Blocks && a.Working:
+		return true
+	case p.rules.MaxUnavailable == 0, m.Change == FirstDeployment, m.Away, is && a.Failed:
 		return false
+	case is:
+		return len(p.away)-1 >= p.most
 	}
-	others := len(away)
-	if a, is := away[m.ID]; is {
-		if a.Failed {
-			return false
-		}
-		others--
-	}
-	return others >= g.rules.MaxUnavailable
+	return len(p.away) >= p.most
 }
 
 // decideLeft decides about the members that cannot start now: they wait as long as anything can let them start.

@@ -194,6 +194,17 @@ func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 	return away
 }
 
+// most returns how many members may be away: the strictest rule of those that work on the group holds.
+func (g *Group) most(others []Absence) int {
+	most := g.rules.MaxUnavailable
+	for _, o := range others {
+		if o.Most > 0 {
+			most = min(most, o.Most)
+		}
+	}
+	return most
+}
+
 // Away returns how many members count as away now, for this run and the others.
 func (g *Group) Away(now time.Time, others []Absence) int { return len(g.away(now, others)) }
 

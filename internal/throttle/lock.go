@@ -100,6 +100,15 @@ func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
 	return standing == Held, err
 }
 
+// Discard deletes the record of a lock whose holder the caller knows to be dead, unless a run renews it at this moment.
+func (l *Locks) Discard(ctx context.Context, name string) error {
+	record, err := l.records.Read(ctx, name)
+	if err != nil || record == nil {
+		return err
+	}
+	return l.remove(ctx, record)
+}
+
 // remove deletes the record of a dead run, unless a run has renewed it or taken it over meanwhile: it takes the record over before.
 func (l *Locks) remove(ctx context.Context, dead *Record) error {
 	mine := *dead

@@ -8,8 +8,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// KeyTurn is the key of the note on a member of a rollout group that is away: see Turn.
-const KeyTurn = "terraform_metal_turn"
+// The keys of the notes on a member of a rollout group that is away: see Turn. The host and the deployment of a machine may be of different
+// runs, and each has its own note: only the resource that has written a note, or an operator, removes it.
+const (
+	KeyTurn     = "terraform_metal_turn"      // of a deployment
+	KeyHostTurn = "terraform_metal_host_turn" // of a host
+)
 
 // Turn is the note on a member of a rollout group that is away, or that runs for a while before the next member may be away. Other runs
 // count it.
@@ -22,23 +26,50 @@ type Turn struct {
 	Service  bool      `json:"service,omitempty"`  // BIOS settings or firmware of its host change
 	Replaces bool      `json:"replaces,omitempty"` // it is undeployed, and another deployment is to take its place
 	Since    time.Time `json:"since,omitzero"`     // when the turn began, by Ironic's clock
-	Failed   bool      `json:"failed,omitempty"`   // the change has failed, or the machine is not ready
-	Until    time.Time `json:"until,omitzero"`     // the machine is ready, and the next one may be away from then on, by Ironic's clock
+	Before   time.Time `json:"before,omitzero"`    // provision_updated_at of the node then: once it differs, something was done
+	Checked  bool      `json:"checked,omitempty"`  // the machine is ready only after its ready check
+	Most     int       `json:"max_unavailable,omitempty"`
+	Failed   bool      `json:"failed,omitempty"` // the change has failed, or the machine is not ready
+	Until    time.Time `json:"until,omitzero"`   // the machine is ready, and the next one may be away from then on, by Ironic's clock
 }
 
-// TurnOf returns the note on a node; nil if it has none.
-func TurnOf(n *ironic.Node) *Turn {
-	if t := Read[Turn](n.Extra, KeyTurn); t != nil && t.Group != "" {
+// KeyOf returns the key of the note of a host or a deployment.
+func KeyOf(service bool) string {
+	if service {
+		return KeyHostTurn
+	}
+	return KeyTurn
+}
+
+// TurnOf returns the note of a host or a deployment on a node; nil if it has none.
+func TurnOf(n *ironic.Node, service bool) *Turn {
+	if t := Read[Turn](n.Extra, KeyOf(service)); t != nil && t.Group != "" && t.Service == service {
 		return t
 	}
 	return nil
 }
 
-func sayTurn(n *ironic.Node, now time.Time) (w Words) {
-	t := TurnOf(n)
-	if t == nil {
-		return w
+// TurnsOf returns all such notes on a node.
+func TurnsOf(n *ironic.Node) (all []*Turn) {
+	for _, service := range []bool{false, true} {
+		if t := TurnOf(n, service); t != nil {
+			all = append(all, t)
+		}
 	}
+	return all
+}
+
+func sayTurn(service bool) func(*ironic.Node, time.Time) Words {
+	return func(n *ironic.Node, now time.Time) Words {
+		t := TurnOf(n, service)
+		if t == nil {
+			return Words{}
+		}
+		return t.words(n, now)
+	}
+}
+
+func (t *Turn) words(n *ironic.Node, now time.Time) (w Words) {
 	turn := Note{At: t.Since, Text: "turn of rollout group " + t.Group, By: "run " + t.Run, Failed: t.Failed}
 	if t.Canary {
 		turn.Text = "canary of rollout group " + t.Group

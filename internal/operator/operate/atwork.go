@@ -46,7 +46,7 @@ func isMarked(n ironic.Node) bool {
 		mark := notes.CreationOf(n.Extra, key)
 		return mark != nil && mark.Done.IsZero()
 	}
-	return slices.ContainsFunc(notes.All, unfinished) || notes.TurnOf(&n) != nil || notes.OperationOf(&n) != nil
+	return slices.ContainsFunc(notes.All, unfinished) || len(notes.TurnsOf(&n)) > 0 || notes.OperationOf(&n) != nil
 }
 
 // atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one
@@ -58,7 +58,10 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 			return mark.String()
 		}
 	}
-	if t := notes.TurnOf(n); t != nil && !t.Failed && (t.Until.IsZero() || t.Until.After(seen.Now)) && seen.mayLive(t.Run, t.Since, n) {
+	for _, t := range notes.TurnsOf(n) {
+		if t.Failed || !t.Until.IsZero() && !t.Until.After(seen.Now) || !seen.mayLive(t.Run, t.Since, n) {
+			continue
+		}
 		return fmt.Sprintf("run %s, whose turn in group %s began at %s", t.Run, t.Group, t.Since.UTC().Format(time.RFC3339))
 	}
 	if c := notes.CheckOf(n, seen.Now); c != nil {

@@ -137,7 +137,7 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 	if err = errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout)); err != nil {
 		return err
 	}
-	turns.Clear(ctx, m)
+	turns.ClearAll(ctx, m)
 	switch {
 	case release && again != "" && lost == "":
 		return allocate.Release(ctx, m.Site(), again, m.Node().UUID, deploy.EndLeftQuarantine)

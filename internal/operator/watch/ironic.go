@@ -63,7 +63,7 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 		m.Reason = "the ready check has failed: " + check.Target
 	}
 	m.Name = cmp.Or(m.Name, n.UUID)
-	if note := notes.TurnOf(n); note != nil {
+	for _, note := range notes.TurnsOf(n) {
 		m.takeTurn(note, note.Instance == n.InstanceUUID, now)
 	}
 	m.Operation = m.operation()

@@ -129,7 +129,7 @@ func (d *deployment) undeploy(
 	case turn != nil:
 		turn.Hand(ctx, next)
 	default:
-		turns.Clear(ctx, m)
+		turns.Clear(ctx, m, false)
 	}
 	return lost, err
 }
@@ -198,6 +198,6 @@ func (d *deployment) forget(ctx context.Context, state *model) {
 		}
 	}
 	if d.Turns(ctx, state.Rollout).Group != "" {
-		turns.Forget(ctx, d.Site, state.ID.ValueString())
+		turns.Forget(ctx, d.Site, state.ID.ValueString(), false)
 	}
 }

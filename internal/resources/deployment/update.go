@@ -255,7 +255,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
 	if turn.End(ctx, err); turn == nil && err == nil {
-		turns.ClearDeployment(ctx, m)
+		turns.Clear(ctx, m, false)
 	}
 	if err == nil {
 		deploy.ForgetCheck(ctx, m)

@@ -206,7 +206,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	if state.OnDestroy.ValueString() == destroyForget {
 		h.Site.ForgetHost(ctx, state.ID.ValueString())
 		if h.Turns(ctx, state.rollout()).Group != "" {
-			turns.ForgetService(ctx, h.Site, state.ID.ValueString())
+			turns.Forget(ctx, h.Site, state.ID.ValueString(), true)
 		}
 		return
 	}

@@ -56,7 +56,7 @@ func (t *Turn) Hand(ctx context.Context, node string) {
 	switch {
 	case before:
 		t.End(ctx, nil)
-	case t.shared && notes.TurnOf(t.m.Node()) == nil: // Ironic did not accept one before
+	case t.shared && notes.TurnOf(t.m.Node(), t.service()) == nil: // Ironic did not accept one before
 		if err := t.note(ctx, notes.Turn{}); err != nil {
 			warnLeft(ctx, t.turns.site, t.id, err)
 		}
@@ -71,8 +71,6 @@ func (t *Turn) Abandon(ctx context.Context) { t.End(ctx, errAbandoned) }
 
 func (t *Turn) outcome(err error) rollout.Outcome {
 	switch {
-	case err == nil && t.Change.Change == rollout.Service && t.hadFailed() && !t.was.Service:
-		return rollout.Untouched // what has failed before is for the deployment to repeat
 	case err == nil:
 		return rollout.Ready
 	case failure.IsInterrupted(err):
@@ -114,7 +112,7 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 	case how == rollout.Untouched:
 		failed = t.restoreNote(ctx)
 	default:
-		failed = clearNote(ctx, t.m)
+		failed = clearNote(ctx, t.m, t.service())
 	}
 	if failed != nil {
 		t.turns.site.Ironic.Logger().WarnContext(ctx, "could not update the note of a rollout on a node",
@@ -144,8 +142,7 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		short = "Repair what is away, and apply again."
 		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member " +
-			"runs well and no apply can say so, or is no member any more, remove the note from its node: baremetal node unset " +
-			"NODE --extra " + notes.KeyTurn
+			"runs well and no apply can say so, or is no member any more, say so: metal ready NODE"
 		if t.Change.Change == rollout.Service {
 			short = "Repair what is away. If a metal_deployment of this configuration does that, Terraform begins it only after all its " +
 				"hosts: set hardware_changes = { on_active = \"wait\" } for that apply."

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -16,66 +18,62 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
+// service reports whether the turn is that of a host, whose note is another one than that of a deployment.
+func (t *Turn) service() bool { return t.Change.Change == rollout.Service }
+
 func (t *Turn) note(ctx context.Context, note notes.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
 	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement,
 		t.turns.site.Ironic.ServerNow().UTC().Truncate(time.Second)
 	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
-	note.Service = t.Change.Change == rollout.Service
+	note.Service, note.Checked, note.Before = t.service(), t.Checked, t.from.ProvisionUpdatedAt
+	note.Most = t.Settings.MaxUnavailable
 	return t.write(ctx, note)
 }
 
 func (t *Turn) write(ctx context.Context, note notes.Turn) error {
 	var patch ironic.Patch
-	patch.Set("/extra/"+notes.KeyTurn, note)
+	patch.Set("/extra/"+notes.KeyOf(t.service()), note)
 	return t.m.Patch(ctx, patch)
 }
 
-// Forget removes the note of a turn from a node that is no member of its group any more. It only logs a failure: then the note counts for
-// nothing once the reservation is gone.
-func Forget(ctx context.Context, site *machine.Site, id string) { forget(ctx, site, id, Clear) }
-
-// ForgetService is Forget for a host: it leaves what the note says of a deployment.
-func ForgetService(ctx context.Context, site *machine.Site, id string) {
-	forget(ctx, site, id, ClearService)
-}
-
-func forget(ctx context.Context, site *machine.Site, id string, remove func(context.Context, *machine.Machine)) {
+// Forget removes the note of a host or a deployment from a node that is no member of its group any more. It only logs a failure: then the
+// note counts for nothing once the reservation is gone.
+func Forget(ctx context.Context, site *machine.Site, id string, service bool) {
 	m, err := site.Machine(ctx, id)
 	switch {
 	case err == nil:
-		remove(ctx, m)
+		Clear(ctx, m, service)
 	case !api.IsNotFound(err):
 		warnLeft(ctx, site, id, err)
 	}
 }
 
-// Clear is Forget for a machine that was just read. It sends nothing if its node has no note.
-func Clear(ctx context.Context, m *machine.Machine) {
-	if notes.TurnOf(m.Node()) != nil {
-		clearNow(ctx, m)
+// Clear is Forget for a machine that was just read. It sends nothing if its node has no such note.
+func Clear(ctx context.Context, m *machine.Machine, service bool) {
+	note := notes.TurnOf(m.Node(), service)
+	if note == nil {
+		return
+	}
+	if err := clearNote(ctx, m, service); err != nil && !api.IsNotFound(err) {
+		warnLeft(ctx, m.Site(), m.Node().UUID, err)
+	} else {
+		forgetRun(ctx, m.Site(), note.Run)
 	}
 }
 
-// ClearDeployment is Clear for a deployment that needs no turn. It leaves the note of a service: that is for the host to repeat.
-func ClearDeployment(ctx context.Context, m *machine.Machine) {
-	if note := notes.TurnOf(m.Node()); note != nil && !note.Service {
-		clearNow(ctx, m)
-	}
+// ClearAll is Clear for an operator, who knows that the machine is available, or that it is none of the group.
+func ClearAll(ctx context.Context, m *machine.Machine) {
+	Clear(ctx, m, false)
+	Clear(ctx, m, true)
 }
 
 // ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service
 // any more. It sends nothing if there is no such note, or if the machine is not back.
 func ClearService(ctx context.Context, m *machine.Machine) {
-	note := notes.TurnOf(m.Node())
-	if note != nil && note.Service && note.Until.IsZero() && !states.Failed(m.State()) && !states.InProgress(m.State()) {
-		clearNow(ctx, m)
-	}
-}
-
-func clearNow(ctx context.Context, m *machine.Machine) {
-	if err := clearNote(ctx, m); err != nil && !api.IsNotFound(err) {
-		warnLeft(ctx, m.Site(), m.Node().UUID, err)
+	note := notes.TurnOf(m.Node(), true)
+	if note != nil && note.Until.IsZero() && !states.Failed(m.State()) && !states.InProgress(m.State()) {
+		Clear(ctx, m, true)
 	}
 }
 
@@ -83,14 +81,30 @@ func warnLeft(ctx context.Context, site *machine.Site, id string, err error) {
 	site.Ironic.Logger().WarnContext(ctx, "could not remove the note of a rollout from a node", "uuid", id, "error", err)
 }
 
-func clearNote(ctx context.Context, m *machine.Machine) error {
+func clearNote(ctx context.Context, m *machine.Machine, service bool) error {
 	var patch ironic.Patch
-	patch.Remove("/extra/" + notes.KeyTurn)
+	patch.Remove("/extra/" + notes.KeyOf(service))
 	return m.Patch(ctx, patch)
 }
 
-// absences lists the members of a group that other runs work on, or have left away.
-func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absence, err error) {
+// forgetRun removes the sign of life of a run that was killed: the resource whose note it has left goes on in this run. A run that lives
+// keeps it.
+func forgetRun(ctx context.Context, site *machine.Site, run string) {
+	if run == site.Run.ID {
+		return
+	}
+	standing, err := site.Locks().Look(ctx, SignalOf(run))
+	if err == nil && standing == throttle.Left {
+		err = site.Locks().Discard(ctx, SignalOf(run))
+	}
+	if err != nil {
+		site.Ironic.Logger().DebugContext(ctx, "could not remove the sign of life of a killed run", "run", run, "error", err)
+	}
+}
+
+// absences lists the members of a group that other runs work on, or have left away. own is the node on which this run is to work, and
+// service tells whether for its host.
+func (t *turns) absences(ctx context.Context, name, own string, service bool) (all []rollout.Absence, err error) {
 	fields := []string{
 		"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state",
 		"instance_uuid", "extra",
@@ -99,41 +113,78 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 	if err != nil {
 		return nil, err
 	}
-	alive := map[string]bool{}
+	signs := map[string]Sign{}
 	for i := range nodes {
-		n := &nodes[i]
-		note := notes.TurnOf(n)
-		if note == nil || note.Group != name || note.Run == t.site.Run.ID {
-			continue
-		}
-		if _, known := alive[note.Run]; !known {
-			if alive[note.Run], err = t.site.Locks().IsHeld(ctx, SignalOf(note.Run)); err != nil {
-				return nil, err
+		for _, note := range notes.TurnsOf(&nodes[i]) {
+			if note.Group != name || note.Run == t.site.Run.ID {
+				continue
 			}
+			if _, known := signs[note.Run]; !known {
+				if signs[note.Run], err = t.sign(ctx, note.Run); err != nil {
+					return nil, err
+				}
+			}
+			a := AbsenceOf(&nodes[i], note, signs[note.Run], t.site.Ironic.ServerNow())
+			a.Blocks = a.ID == own && note.Service != service
+			all = append(all, a)
 		}
-		all = append(all, AbsenceOf(n, note, alive[note.Run], t.site.Ironic.ServerNow()))
 	}
 	return all, nil
 }
 
-// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on another
-// node.
-const goneFor = time.Hour
+// sign returns what is known of the sign of life of a run.
+func (t *turns) sign(ctx context.Context, run string) (Sign, error) {
+	alive, err := t.site.Locks().IsHeld(ctx, SignalOf(run))
+	if err != nil {
+		return Sign{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if alive {
+		delete(t.silent, run)
+		return Sign{Alive: true}, nil
+	}
+	if t.silent[run].IsZero() {
+		t.silent[run] = time.Now()
+	}
+	return Sign{Silent: time.Since(t.silent[run])}, nil
+}
 
-// AbsenceOf judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only
-// as long as Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed. now is the time of Ironic's clock.
-func AbsenceOf(n *ironic.Node, note *notes.Turn, alive bool, now time.Time) rollout.Absence {
+// Sign is what is known of the sign of life of a run.
+type Sign struct {
+	Alive  bool
+	Silent time.Duration // how long this run knows that the other one gives none
+}
+
+// Times of notes whose run gives no sign of life.
+const (
+	// AskFor is how long a member counts as away though the run gives no sign of life: it may be cut off from Ironic, and go on.
+	AskFor = 20 * time.Minute
+	// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on
+	// another node.
+	goneFor = time.Hour
+	// longestPause is the longest pause of another run that counts: a time to come may be made up.
+	longestPause = 24 * time.Hour
+)
+
+// AbsenceOf judges a member by the note on its node. A member that is being changed is away until it is ready, or its writer or an operator
+// removes the note. If the run gives no sign of life, it is back as soon as Ironic has done what the run has begun, unless it has a ready
+// check, and after AskFor if nothing shows that it does not run. now is the time of Ironic's clock.
+func AbsenceOf(n *ironic.Node, note *notes.Turn, sign Sign, now time.Time) rollout.Absence {
 	ended := note.Failed || !note.Until.IsZero()
 	state, same := ironic.State(n.ProvisionState), note.Instance != "" && note.Instance == n.InstanceUUID || note.Instance == "" && !ended
-	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
+	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID), Most: note.Most}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
-	a.Working = alive && !ended || same && busy
 	leftOff := !ended && note.Restart && machine.Power(n) == "off" // between the two halves
+	done := !note.Before.IsZero() && !n.ProvisionUpdatedAt.Equal(note.Before) && states.KeepsDeployment(state) && !leftOff
 	undeployed := n.InstanceUUID == "" || note.Instance != "" && note.Instance != n.InstanceUUID
-	gone := !ended && note.Replaces && undeployed && now.Sub(note.Since) < goneFor
-	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff))
+	age, known := clock.Age(note.Since, now)
+	gone := !ended && note.Replaces && undeployed && known && age < goneFor
+	asked := !ended && same && !undeployed && sign.Silent < AskFor && (!done || note.Checked)
+	a.Working = !ended && (sign.Alive || asked) || same && busy
+	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff || !ended && done && note.Checked))
 	if !note.Until.IsZero() {
-		a.Until = time.Now().Add(note.Until.Sub(now))
+		a.Until = time.Now().Add(min(note.Until.Sub(now), longestPause))
 	}
 	return a
 }
@@ -143,7 +194,7 @@ type signal struct {
 	use   chan struct{} // has room for the one who uses the rest: that may take a while
 	users int
 	stop  chan struct{}
-	ended chan struct{}
+	ended <-chan struct{}
 }
 
 // SignalOf returns the name of the lock of a run.
@@ -160,9 +211,16 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 	if s.users++; s.users > 1 {
 		return sync.OnceFunc(s.end), nil
 	}
-	s.stop, s.ended = make(chan struct{}), make(chan struct{})
+	s.stop = make(chan struct{})
 	held := make(chan error, 1)
-	go live(context.WithoutCancel(ctx), site, held, s.stop, s.ended)
+	stop := s.stop
+	s.ended = routine.Go(func() { live(context.WithoutCancel(ctx), site, held, stop) }, func(err *routine.PanicError) {
+		site.Ironic.Logger().ErrorContext(ctx, "the sign of life of this run has ended", "panic", err.Value, "stack", err.Stack)
+		select {
+		case held <- err:
+		default:
+		}
+	})
 	select {
 	case err = <-held:
 	case <-ctx.Done():
@@ -179,10 +237,9 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 // loseFor is how long a run tries to get a lock again that it has lost.
 const loseFor = 10 * time.Minute
 
-// live holds the lock until stop is closed, and then closes ended. held gets one value: nil when it has the lock, or why it has not got it.
-// If the lock is lost later, live takes it again.
-func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}, ended chan<- struct{}) {
-	defer close(ended)
+// live holds the lock until stop is closed. held gets one value: nil when it has the lock, or why it has not got it. If the lock is lost
+// later, live takes it again.
+func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}) {
 	lock := throttle.Lock{
 		Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group",
 		For: "change machines of a rollout group",
@@ -190,13 +247,13 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 	told, lost := false, time.Time{}
 	for {
 		working, end := context.WithCancel(ctx)
-		go func() {
+		routine.Go(func() {
 			select {
 			case <-stop:
 				end()
 			case <-working.Done():
 			}
-		}()
+		}, func(*routine.PanicError) {}) // it calls nothing that can panic
 		err := site.Locks().With(working, lock, func(ctx context.Context) error {
 			if lost = (time.Time{}); !told {
 				told = true

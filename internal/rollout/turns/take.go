@@ -30,7 +30,7 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		}
 	}
 	me := memberOf(m, c)
-	turn := &Turn{turns: t, m: m, id: me.ID, was: notes.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	turn := &Turn{turns: t, m: m, id: me.ID, was: notes.TurnOf(m.Node(), c.Change == rollout.Service), from: m.Node(), done: func() {}}
 	t.mu.Lock()
 	g, was := t.follows(me, c)
 	if g == nil && !c.Settings.Concerns(c.Change) {
@@ -82,7 +82,7 @@ func memberOf(m *machine.Machine, c Change) rollout.Member {
 		Queued: time.Now(),
 		Away:   c.Away || states.Failed(m.State()),
 	}
-	if was := notes.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group &&
+	if was := notes.TurnOf(m.Node(), false); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group &&
 		(was.Replaces || was.Failed) {
 		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
 	}
@@ -119,7 +119,7 @@ func (t *Turn) awaitOwn(ctx context.Context) (err error) {
 		t.turns.mu.Unlock()
 		err = t.m.Refresh(ctx)
 		t.turns.mu.Lock()
-		t.was = notes.TurnOf(t.m.Node())
+		t.was = notes.TurnOf(t.m.Node(), t.service())
 	}
 	return err
 }
@@ -203,7 +203,9 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 		return err
 	})
 	if err == nil && started {
-		t.done = done
+		if t.done = done; t.was != nil {
+			forgetRun(ctx, t.turns.site, t.was.Run)
+		}
 		return true, nil
 	}
 	defer done()
@@ -220,16 +222,16 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 // (ironic/known.go), so the second one shows what others had written when the run got the lock.
 func (t *Turn) start(ctx context.Context, name string) (started bool, err error) {
 	hands := abortsWait(t.m, t.Change) // Hand writes the note
-	others, err := t.turns.absences(ctx, name)
+	others, err := t.turns.absences(ctx, name, t.id, t.service())
 	if err != nil {
 		return false, err
 	}
 	if begins := t.begins(others, hands); hands || !begins {
 		return begins, nil
 	}
-	own := slices.DeleteFunc(slices.Clone(others), func(a rollout.Absence) bool { return a.ID != t.id }) // which the note overwrites
+	own := slices.DeleteFunc(slices.Clone(others), func(a rollout.Absence) bool { return a.ID != t.id || a.Blocks }) // which the note overwrites
 	if err = t.note(ctx, notes.Turn{}); err == nil {
-		others, err = t.turns.absences(ctx, name)
+		others, err = t.turns.absences(ctx, name, t.id, t.service())
 	}
 	if started = err == nil && t.begins(append(others, own...), true); !started {
 		if left := t.restoreNote(ctx); err == nil {
@@ -259,7 +261,7 @@ func (t *Turn) restoreNote(ctx context.Context) error {
 	if t.hadFailed() {
 		return t.write(ctx, *t.was)
 	}
-	return clearNote(ctx, t.m)
+	return clearNote(ctx, t.m, t.service())
 }
 
 // abandon removes a member that cannot be started because of an error, and returns the error.
@@ -290,7 +292,7 @@ func (t *Turn) follow(ctx context.Context, was string) error {
 		return err
 	}
 	if was != t.id {
-		Forget(ctx, t.turns.site, was)
+		Forget(ctx, t.turns.site, was, false)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Change struct {
 	Content  string // identifies what the machine gets: without a group, machines that get the same take turns; "": not known
 	Node     string // the node as configured
 	Away     bool   // the machine is not available anyway
+	Checked  bool   // the machine is ready only after its ready check
 
 	Limit time.Duration // how long Take waits for the end of an operation that an earlier run has begun
 }
@@ -37,6 +38,7 @@ type turns struct {
 	settled map[string]rollout.Settings
 	created map[string][]string // the nodes of deployments that are new and follow none, by the group that replacements of their image have
 	signal  signal
+	silent  map[string]time.Time // since when runs are known to give no sign of life
 }
 
 // group is a group of a run, with what is known of its members in other runs.
@@ -53,7 +55,7 @@ func of(site *machine.Site) *turns {
 	return machine.Kept(site, func(site *machine.Site) *turns {
 		return &turns{
 			site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}, created: map[string][]string{},
-			signal: signal{use: make(chan struct{}, 1)},
+			signal: signal{use: make(chan struct{}, 1)}, silent: map[string]time.Time{},
 		}
 	})
 }

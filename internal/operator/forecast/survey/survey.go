@@ -135,20 +135,19 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 	alive := map[string]bool{}
 	for i := range nodes {
 		n := &nodes[i]
-		note := notes.TurnOf(n)
-		if note == nil {
-			continue
-		}
-		if _, known := alive[note.Run]; !known {
-			standing, err := site.Locks().Look(ctx, turns.SignalOf(note.Run))
-			if err != nil {
-				return fmt.Errorf("read whether the run that changes node %s is alive: %w", ironic.NodeLabel(n), err)
+		for _, note := range notes.TurnsOf(n) {
+			if _, known := alive[note.Run]; !known {
+				standing, err := site.Locks().Look(ctx, turns.SignalOf(note.Run))
+				if err != nil {
+					return fmt.Errorf("read whether the run that changes node %s is alive: %w", ironic.NodeLabel(n), err)
+				}
+				alive[note.Run] = standing == throttle.Held
 			}
-			alive[note.Run] = standing == throttle.Held
+			sign := turns.Sign{Alive: alive[note.Run], Silent: turns.AskFor}
+			a := turns.AbsenceOf(n, note, sign, f.Site.Now)
+			a.Until = note.Until // by Ironic's clock, as everything here
+			f.Site.Away[note.Group] = append(f.Site.Away[note.Group], a)
 		}
-		a := turns.AbsenceOf(n, note, alive[note.Run], f.Site.Now)
-		a.Until = note.Until // by Ironic's clock, as everything here
-		f.Site.Away[note.Group] = append(f.Site.Away[note.Group], a)
 	}
 	return nil
 }
