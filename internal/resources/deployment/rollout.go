@@ -43,7 +43,7 @@ func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, 
 	}
 	return turns.Take(ctx, m, turns.Change{
 		Settings: d.Turns(ctx, plan.Rollout), Change: rollout.FirstDeployment, Content: wanted.Source(),
-		Node: plan.NodeID.ValueString(), Checked: plan.ReadyCheck != nil, Limit: limit,
+		Node: plan.NodeID.ValueString(), Checked: framework.IsSet(plan.ReadyCheck), Limit: limit,
 	})
 }
 
@@ -55,6 +55,6 @@ func (u *update) turn(ctx context.Context, m *machine.Machine, settings rollout.
 	}
 	return turns.Take(ctx, m, turns.Change{
 		Settings: settings, Change: change, Content: u.what.Source(), Away: change == rollout.Check,
-		Checked: u.plan.ReadyCheck != nil, Limit: u.limit,
+		Checked: framework.IsSet(u.plan.ReadyCheck), Limit: u.limit,
 	})
 }
