@@ -67,3 +67,15 @@ func newDelete(s *cli.Settings) *cobra.Command {
 		"reserved, if it is in maintenance")
 	return cmd
 }
+
+const aboutReady = `metal ready says that machines are available again for their rollout groups, although a run has left them away: it was killed, or its
+ready check failed, and no apply of the same configuration will say so. Nothing is sent to the machines. Other members of the group may
+change next, so check first that the machines do their work.
+
+  metal ready rack1-07`
+
+func newReady(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "ready [NODE...]", Short: "Say that machines are available for their rollout groups", Long: aboutReady}
+	newOperation(s, cmd, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Ready(), nil })
+	return cmd
+}
