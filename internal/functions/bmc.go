@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
@@ -87,5 +86,8 @@ func (bmcFunction) Run(ctx context.Context, req function.RunRequest, resp *funct
 // orNull returns a text; null if it is empty or missing.
 func orNull(value any) types.String {
 	text, _ := value.(string)
-	return framework.OrNull(text)
+	if text == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(text)
 }

@@ -290,7 +290,7 @@ func (s *story) see(word string) {
 		s.wish.Skips = decide.Known(seen.Skips)
 	case "disks": // serial numbers, with commas
 		for i, serial := range strings.Split(text, ",") {
-			seen.Disks = append(seen.Disks, ironic.Disk{Name: fmt.Sprintf("/dev/sd%c", 'a'+i), Serial: serial})
+			seen.Disks = append(seen.Disks, ironic.Disk{Name: fmt.Sprintf("/dev/sd%c", 'a'+i), Serial: serial, Size: 50 << 30})
 		}
 	case "hardware":
 		seen.Hardware, seen.OnMachine = hardwareOf(text), hardwareOf(text)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -98,3 +99,9 @@ func (p *plan) decideBoot(held bool) {
 
 // KeepsBootSettings reports whether the boot mode and secure boot of a node are those of its host: a deployment may have changed them.
 func KeepsBootSettings(node *ironic.Node) bool { return !states.IsOccupied(node) }
+
+// ShowsPower reports whether a node says whether its machine is on, or that this is not known. Ironic may not know it of a deployed machine
+// whose record is new, and a host does not switch that.
+func ShowsPower(node *ironic.Node) bool {
+	return node.PowerState != "" || machine.PowerManaged(node) && !states.Deployed(node)
+}

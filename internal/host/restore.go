@@ -22,7 +22,7 @@ import (
 // since, so the new record stays in maintenance. Deployments and allocations claim theirs; when lost_records is not "restore" any more, a
 // plan returns what none has claimed. That plan fails as long as a deployment has not claimed its machine, because its record is lost then.
 // Only who claims or returns the machine lets Ironic verify it: that reads the power, and when the maintenance ends, Ironic switches a
-// machine back whose power has changed since.
+// machine back whose power has changed since (reference/ironic.md#a-database-of-yesterday).
 type Restoration struct {
 	ID       string
 	Settings *Settings
@@ -116,6 +116,9 @@ func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Du
 	}
 	return m.EndRestoring(ctx)
 }
+
+// LeavesDoubt reports whether the plan has returned a machine that nobody knows to be idle: it was not in the pool.
+func (p *Plan) LeavesDoubt(node *ironic.Node) bool { return p.Has(DoReturn) && !states.InPool(node) }
 
 // fencedSettings returns the settings of the record until the restoration has ended.
 func (r Restoration) fencedSettings() *Settings {

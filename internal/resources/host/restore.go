@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -88,7 +87,7 @@ func (h *host) restore(
 	plan.keepPlanned(ctx, &planned)
 	plan.Restores, plan.Cleanings = planned.Restores, planned.Cleanings
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	doubtful := kept.Plan.Has(hosts.DoReturn) && m.State() != nodes.Available
+	doubtful := kept.Plan.LeavesDoubt(m.Node())
 	kept.see(m.Node())
 	kept.Plan, kept.Updated, kept.Anew = nil, lost.Seen(time.Time{}, m.Node()), doubtful
 	h.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)

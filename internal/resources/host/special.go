@@ -19,7 +19,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.
@@ -265,10 +264,7 @@ func powerStateAttribute() attribute {
 			m.PowerState = types.StringNull()
 			return
 		}
-		if notes.IsRestoring(node) && framework.IsSet(m.PowerState) { // nothing switches the machine, or plans to
-			return
-		}
-		if node.PowerState != "" || m.PowerState.IsUnknown() || machine.PowerManaged(node) && !states.Deployed(node) {
+		if m.PowerState.IsUnknown() || hosts.ShowsPower(node) && !(notes.IsRestoring(node) && framework.IsSet(m.PowerState)) {
 			m.PowerState = framework.OrNull(machine.Power(node))
 		}
 	}

@@ -71,7 +71,7 @@ func TestRestore_goesOnAfterAKill(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after %t", r.name, after), func(t *testing.T) {
 				t.Parallel()
-				everyMoment(t, 2, func(t *testing.T, moment int) bool {
+				everyMoment(t, 1, func(t *testing.T, moment int) bool {
 					t.Helper()
 					return r.live(t, deleteRecord, death{moment: moment, after: after})
 				})
