@@ -264,7 +264,7 @@ func powerStateAttribute() attribute {
 			m.PowerState = types.StringNull()
 			return
 		}
-		if m.PowerState.IsUnknown() || hosts.ShowsPower(node) && !(notes.IsRestoring(node) && framework.IsSet(m.PowerState)) {
+		if m.PowerState.IsUnknown() || hosts.ShowsPower(node) && (!notes.IsRestoring(node) || !framework.IsSet(m.PowerState)) {
 			m.PowerState = framework.OrNull(machine.Power(node))
 		}
 	}
