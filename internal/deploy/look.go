@@ -229,8 +229,8 @@ func (l *Look) occupied(ctx context.Context) {
 		node.ProvisionState, l.lossOf(ctx, node), node.UUID))
 }
 
-// refuseSuccessor refuses a deployment on a node that has left the state in this run and that is used by somebody else now, unless a
-// killed run of this configuration has begun what is there.
+// refuseSuccessor refuses a deployment on a node that somebody else uses now, if its former deployment has left the state in this run. It
+// does not refuse what a killed run of this configuration has begun there.
 func (l *Look) refuseSuccessor(node *ironic.Node) bool {
 	allocation := l.Wish.Allocation
 	ours := allocation.Unknown || allocation.Set && node.InstanceUUID == allocation.V

@@ -12,7 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
-// A machine is restarted for its own content with an image that another machine had before: the plan says what nobody can know.
+// A machine is restarted for its own content with an image that another machine had before. The plan warns that the image may lack
+// that content.
 func TestLook_imageThatMayLackTheContent(t *testing.T) {
 	t.Parallel()
 	const old, later = -time.Hour, time.Hour

@@ -67,7 +67,11 @@ func (w *WithClient) KeepsLost(
 			what += ", or does not show it to project " + project
 		}
 	}
-	diags.AddWarning("Record lost in Ironic", fmt.Sprintf(what+". It stays in the state as Terraform has last seen it.", record.Machine))
+	label := record.Machine
+	if record.Claimed { // its node is there again
+		label = "the allocation of " + label
+	}
+	diags.AddWarning("Record lost in Ironic", fmt.Sprintf(what+". It stays in the state as Terraform has last seen it.", label))
 	return true
 }
 

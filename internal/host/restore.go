@@ -65,8 +65,9 @@ func DecideReturn(label string, r Restored, returns bool) Plan {
 				"lost_records from the provider block: then it returns to where it was.", label))}}
 	case r.Instance != "":
 		return Plan{Notices: []decide.Notice{decide.Warn(nil, "Record is being restored",
-			fmt.Sprintf("Host %s is reserved by %s and stays in maintenance until its metal_deployment or metal_allocation is applied "+
-				"with lost_records = \"restore\". Until then, nothing changes it.", label, r.Instance))}}
+			fmt.Sprintf("Host %s is reserved by %s and stays in maintenance until its metal_deployment is applied with lost_records = "+
+				"\"restore\", or, if there is none, its metal_allocation without that. Until then, nothing changes it.", label,
+				r.Instance))}}
 	}
 	does := "returns to the pool without a cleaning"
 	if r.State != nodes.Available {
@@ -117,7 +118,7 @@ func Return(ctx context.Context, m *machine.Machine, mayBeOn bool, limit time.Du
 	return m.EndRestoring(ctx)
 }
 
-// LeavesDoubt reports whether the plan has returned a machine that nobody knows to be idle: it was not in the pool.
+// LeavesDoubt reports whether the plan has returned a machine that was not in the pool, so that something may run on it.
 func (p *Plan) LeavesDoubt(node *ironic.Node) bool { return p.Has(DoReturn) && !states.InPool(node) }
 
 // fencedSettings returns the settings of the record until the restoration has ended.

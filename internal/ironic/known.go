@@ -131,8 +131,8 @@ func (n *Node) brief() *Node {
 	}
 }
 
-// doubts returns the UUIDs of the nodes that a list lacks or shows as they were before it was requested, sorted. Another answer may have
-// overtaken the list: settled is a time of the server before the list was requested, of which that answer shows later changes, too.
+// doubts returns the UUIDs of the nodes that a list lacks or shows as they were before it was requested, sorted. Another answer may be
+// newer than the list: settled is a time of the server before the list was requested. That answer shows later changes, too.
 func (k *known) doubts(all map[string]*Node, filter NodeFilter, asked, settled time.Time) (ids []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

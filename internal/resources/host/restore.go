@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -93,7 +94,8 @@ func (h *host) restore(
 	h.NoteNewSite(ctx, resp.Private, &resp.Diagnostics)
 }
 
-// restoredKeys are the settings that a restored record has as Terraform has seen them last, where the configuration does not have them.
+// restoredKeys are the settings that a restored record has as Terraform has seen them last, also where the configuration does not have
+// them: others have set them, or Ironic.
 var restoredKeys = []string{
 	"automated_clean", "conductor_group", "lessee", "owner", "resource_class", "retired", "retired_reason", "shard",
 }
@@ -112,11 +114,16 @@ func (h *host) restored(ctx context.Context, config, state *model, kept *private
 		return m, cables, err
 	}
 	seen, settings := kept.Updated, config.hostSettings(ctx, nil)
-	was := state.settings(ctx)
-	for _, key := range restoredKeys { // that others have set, or that the configuration has left to Ironic
-		if value, has := was[key]; has && settings.Settings[key] == nil {
+	for key, value := range state.settings(ctx) { // a change of the configuration comes later: see framework.KeepRestoring
+		if _, configured := settings.Settings[key]; configured || slices.Contains(restoredKeys, key) {
 			settings.Settings[key] = value
 		}
+	}
+	if settings.Capabilities != nil {
+		settings.Capabilities = framework.StringMap(state.Capabilities)
+	}
+	if settings.Traits != nil {
+		settings.Traits = framework.StringSet(state.Traits)
 	}
 	if settings.Settings["retired"] != true {
 		delete(settings.Settings, "retired_reason")

@@ -38,11 +38,13 @@ func TestAccHost_lostRecordsAreRestored(t *testing.T) {
 		s.Must(http.MethodDelete, "nodes/"+id, nil)
 	}
 	acctest.Fails(t, w, []string{"plan"}, "Ironic has lost the record of a machine", `lost_records = "restore"`)
-	w.Configure(config(`lost_records = "restore"`))
+	w.Configure(strings.Replace(config(`lost_records = "restore"`), "cpus = 8", "cpus = 16", 1))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Lost record is restored", "Lost deployment is restored", "0 to add", "0 to destroy")
+	acctest.Mention(t, output, "Lost record is restored", "Lost deployment is restored", "Lost record is restored as it was", "0 to add",
+		"0 to destroy")
 	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
+	w.Configure(config(`lost_records = "restore"`))
+	acctest.NoChanges(t, w) // what has changed meanwhile has not reached the record
 	after := s.Node(s.Name("h"))
 	for _, key := range []string{"uuid", "instance_uuid", "allocation_uuid", "provision_state", "protected", "maintenance", "automated_clean"} {
 		if before[key] != after[key] {

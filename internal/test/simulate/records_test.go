@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-// remade is a loss after which there is a record that nobody can tell from another machine.
+// remade is the loss after which another client has made a record with the same UUID, perhaps for another machine.
 const remade = "the node is made anew by another client"
 
 // losses are what befalls Ironic's records.

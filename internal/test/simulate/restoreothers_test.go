@@ -28,8 +28,9 @@ func eachRestoration(t *testing.T, test func(t *testing.T, r restoration, w *wor
 	}
 }
 
-// Another client tries to reserve the machine before each request of a restoration. It gets none that is being restored. From the pool
-// Ironic gives a machine to whoever comes first, also that of an allocation without a deployment; it has its reservation again later.
+// Another client tries to reserve the machine before each request of a restoration. It gets none that is being restored. Ironic
+// gives a machine of the pool to whoever comes first, also the machine of an allocation without a deployment. That allocation reserves it
+// again later.
 func TestRestore_whileAnotherClientReserves(t *testing.T) {
 	t.Parallel()
 	eachRestoration(t, func(t *testing.T, r restoration, w *workspace, befall func(*testing.T, *site, string)) {
