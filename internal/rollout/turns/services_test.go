@@ -33,6 +33,8 @@ func cleared(by func(context.Context, *machine.Machine)) func(t *testing.T, r *r
 	}
 }
 
+func clearDeployment(ctx context.Context, m *machine.Machine) { turns.Clear(ctx, m, false) }
+
 // isRefused checks whether a run starts another member.
 func isRefused(t *testing.T, r *run, id string, want bool) {
 	t.Helper()
@@ -97,11 +99,11 @@ func TestEnd_notesOfHostsAndDeployments(t *testing.T) {
 				t.Error(err)
 			}
 		}, false},
-		"a deployment needs no turn":                         {service, "active", cleared(turns.ClearDeployment), true},
+		"a deployment needs no turn":                         {service, "active", cleared(clearDeployment), true},
 		"a host needs no service any more":                   {service, "active", cleared(turns.ClearService), false},
 		"a host needs none, and the machine is not back":     {service, "service failed", cleared(turns.ClearService), true},
 		"a host needs none, and the deployment is not ready": {rebuild, "active", cleared(turns.ClearService), true},
-		"a deployment needs none any more":                   {rebuild, "active", cleared(turns.ClearDeployment), false},
+		"a deployment needs none any more":                   {rebuild, "active", cleared(clearDeployment), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
