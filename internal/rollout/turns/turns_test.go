@@ -706,7 +706,7 @@ func TestTake_noteOfACanary(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if note := notes.TurnOf(m.Node()); note == nil || note.Canary != (i == 0) {
+				if note := notes.TurnOf(m.Node(), false); note == nil || note.Canary != (i == 0) {
 					t.Errorf("member %d has the note %+v", i, note)
 				}
 			}, nil)
