@@ -27,6 +27,9 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 	for failed := 0; ; {
 		var err error
 		taken = time.Now()
+		if w.tried.IsZero() {
+			w.tried = taken
+		}
 		if !isHeld {
 			created, cerr := l.records.Create(answered, *mine)
 			if created {
@@ -53,7 +56,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 			}
 		case held.Holder == mine.Holder: // an answer was lost
 			mine.From, mine.Words = held.From, held.Words
-			return asked.Add(-held.Age), 0, nil
+			return w.tried, 0, nil
 		case standing != Held:
 			var mineNow bool
 			if mineNow, rerr = l.takeOver(answered, held, mine); mineNow {
@@ -100,11 +103,13 @@ type wait struct {
 	begun  time.Time
 	holder Record
 	since  time.Time // when the caller has first seen this holder
+	tried  time.Time // when a request was sent first that may have taken the lock; zero: another holder was seen since
 	unseen time.Time // since when the record exists and cannot be read; zero: it was read, or did not exist
 }
 
 // isTooLong reports whether the holder of a record has it for longer than any run of this provider does.
 func (w *wait) isTooLong(held *Record) bool {
+	w.tried = time.Time{}
 	if w.unseen = (time.Time{}); w.since.IsZero() || w.holder.Holder != held.Holder {
 		w.since = time.Now()
 	}

@@ -133,16 +133,17 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 	if err != nil {
 		return nil, found, nil, err
 	}
-	record := Record{
-		Name: lock.Name, Description: lock.Description, Holder: rand.Text(),
-		Lease: l.lease(),
-	}
+	defer func() {
+		if release == nil { // an error, or a panic
+			leave()
+		}
+	}()
+	record := Record{Name: lock.Name, Description: lock.Description, Holder: rand.Text(), Lease: l.lease()}
 	taken, blocked, err := l.acquire(ctx, waiting, lock, &record)
 	if fault.Is(err, kindNotAllowed) {
 		return ctx, found, func([]Word) { leave() }, err
 	}
 	if err != nil {
-		leave()
 		return nil, found, nil, err
 	}
 	held, stop := l.renewed(ctx, lock, record, taken)
