@@ -172,7 +172,7 @@ func (g *Group) failedNames() []string {
 func (p *progress) isFull(m Member) bool {
 	a, is := p.away[m.ID]
 	switch {
-	case is && a.Blocks && a.Working:
+	case is && a.Working && a.Service != (m.Change == Service):
 		return true
 	case p.rules.MaxUnavailable == 0, m.Change == FirstDeployment, m.Away, is && a.Failed:
 		return false

@@ -31,12 +31,12 @@ type Group struct {
 	rules   Rules
 	waiting map[string]Member
 	working map[string]*work
-	failed  map[string]Member    // by ID
-	rests   map[string]time.Time // members that are ready, until the end of their pause
-	tried   map[string]bool      // members that this run has changed
-	trials  map[bool]*trial      // of services, and of all other changes
-	broken  string               // the canary that has failed; "": none
-	yielded time.Time            // when a member gave up its place last
+	failed  map[string]Member // by ID
+	rests   map[string]rest   // members that are ready
+	tried   map[string]bool   // members that this run has changed
+	trials  map[bool]*trial   // of services, and of all other changes
+	broken  string            // the canary that has failed; "": none
+	yielded time.Time         // when a member gave up its place last
 }
 
 // trial is what a run has learnt of one kind of change. A machine that bears new firmware tells nothing of a new image.
@@ -55,11 +55,17 @@ type work struct {
 	next   string    // the node of its new deployment, as configured; "": not known
 }
 
+// rest is the pause of a member that is ready.
+type rest struct {
+	until   time.Time
+	service bool // the turn was that of its host
+}
+
 // NewGroup returns a group without members.
 func NewGroup(rules Rules) *Group {
 	return &Group{
 		rules: rules, waiting: map[string]Member{}, working: map[string]*work{}, failed: map[string]Member{},
-		rests: map[string]time.Time{}, tried: map[string]bool{}, trials: map[bool]*trial{true: {}, false: {}},
+		rests: map[string]rest{}, tried: map[string]bool{}, trials: map[bool]*trial{true: {}, false: {}},
 	}
 }
 
@@ -116,7 +122,7 @@ func (g *Group) End(id string, how Outcome, now time.Time) {
 	}
 	t := g.trial(w.Change)
 	t.failures, t.succeeded = 0, true
-	g.rests[id] = now.Add(g.rules.Pause)
+	g.rests[id] = rest{until: now.Add(g.rules.Pause), service: w.Change == Service}
 	if w.canary {
 		t.canaries++
 		t.rested = now.Add(g.rules.Pause)
@@ -171,13 +177,14 @@ func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 	away := map[string]Absence{}
 	for _, o := range others {
 		ours := g.working[o.ID] != nil || g.working[undeployed(o.ID)] != nil
-		if _, ready := g.rests[o.ID]; !ours && !ready && o.isAway(now) {
+		last, ready := g.rests[o.ID]
+		if !ours && (!ready || last.service != o.Service) && o.isAway(now) && !away[o.ID].Working {
 			away[o.ID] = o
 		}
 	}
-	for id, until := range g.rests {
-		if now.Before(until) {
-			away[id] = Absence{ID: id, Until: until}
+	for id, last := range g.rests {
+		if _, is := away[id]; !is && now.Before(last.until) {
+			away[id] = Absence{ID: id, Until: last.until}
 		}
 	}
 	for id, m := range g.failed {

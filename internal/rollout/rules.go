@@ -135,7 +135,8 @@ func (m Member) before(o Member) int {
 type Absence struct {
 	ID, Name string
 	Working  bool      // another run works on it
-	Blocks   bool      // another resource works on this machine itself: its host, or its deployment
+	Silent   bool      // that run gives no sign of life
+	Service  bool      // by a service of its host, and not by a change of its deployment
 	Most     int       // max_unavailable of the group for the run that has written this; 0: not known
 	Failed   bool      // its last change has failed
 	Until    time.Time // it is ready, and its pause ends then; zero: it has none

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// longestGap is the longest time between two looks at a record, without an answer in between, after which nothing is known of the time
-// between them: the site may have been silent, so that nobody could renew the record.
+// longestGap is how much of the time between two looks at a record counts: the site may have been silent for the rest, so that nobody could
+// renew the record.
 const longestGap = 15 * time.Second
 
 // sightings are the records that this process has seen, and since when each has not changed, by this process's own clock. A run is dead if
@@ -21,25 +21,25 @@ type sightings struct {
 type sighting struct {
 	holder   string
 	renewals int
-	since    time.Time // when it was first seen so
-	last     time.Time // when it was last seen so
+	seen     time.Duration // how long it has not changed while the site answered
+	last     time.Time     // when it was last seen so
 }
 
 // standing returns the standing of a record that was asked for at a time.
 func (s *sightings) standing(r *Record, asked time.Time) Standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, now := s.all[r.Name], time.Now()
-	if was.holder != r.Holder || was.renewals != r.Renewals || asked.Sub(was.last) > longestGap {
-		was = sighting{holder: r.Holder, renewals: r.Renewals, since: now}
+	was, found := s.all[r.Name]
+	if !found || was.holder != r.Holder || was.renewals != r.Renewals {
+		was = sighting{holder: r.Holder, renewals: r.Renewals, last: asked}
 	}
-	was.last = now
+	was.seen, was.last = was.seen+min(max(asked.Sub(was.last), 0), longestGap), time.Now()
 	if s.all == nil {
 		s.all = map[string]sighting{}
 	}
 	s.all[r.Name] = was
 	switch {
-	case asked.Sub(was.since) > r.lease():
+	case was.seen > r.lease():
 		return Left
 	case r.Released:
 		return Released

@@ -102,9 +102,8 @@ func forgetRun(ctx context.Context, site *machine.Site, run string) {
 	}
 }
 
-// absences lists the members of a group that other runs work on, or have left away. own is the node on which this run is to work, and
-// service tells whether for its host.
-func (t *turns) absences(ctx context.Context, name, own string, service bool) (all []rollout.Absence, err error) {
+// absences lists the members of a group that other runs work on, or have left away.
+func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absence, err error) {
 	fields := []string{
 		"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state",
 		"instance_uuid", "extra",
@@ -124,9 +123,7 @@ func (t *turns) absences(ctx context.Context, name, own string, service bool) (a
 					return nil, err
 				}
 			}
-			a := AbsenceOf(&nodes[i], note, signs[note.Run], t.site.Ironic.ServerNow())
-			a.Blocks = a.ID == own && note.Service != service
-			all = append(all, a)
+			all = append(all, AbsenceOf(&nodes[i], note, signs[note.Run], t.site.Ironic.ServerNow()))
 		}
 	}
 	return all, nil
@@ -168,12 +165,13 @@ const (
 )
 
 // AbsenceOf judges a member by the note on its node. A member that is being changed is away until it is ready, or its writer or an operator
-// removes the note. If the run gives no sign of life, it is back as soon as Ironic has done what the run has begun, unless it has a ready
-// check, and after AskFor if nothing shows that it does not run. now is the time of Ironic's clock.
+// removes the note. If the run gives no sign of life, it is back as soon as Ironic has done what the run has begun, and after AskFor if
+// nothing shows that it does not run. With a ready check, nothing but its writer or an operator says that it is back. now is the time of
+// Ironic's clock.
 func AbsenceOf(n *ironic.Node, note *notes.Turn, sign Sign, now time.Time) rollout.Absence {
 	ended := note.Failed || !note.Until.IsZero()
 	state, same := ironic.State(n.ProvisionState), note.Instance != "" && note.Instance == n.InstanceUUID || note.Instance == "" && !ended
-	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID), Most: note.Most}
+	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID), Most: note.Most, Service: note.Service, Silent: !sign.Alive}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	leftOff := !ended && note.Restart && machine.Power(n) == "off" // between the two halves
 	done := !note.Before.IsZero() && !n.ProvisionUpdatedAt.Equal(note.Before) && states.KeepsDeployment(state) && !leftOff
@@ -182,7 +180,7 @@ func AbsenceOf(n *ironic.Node, note *notes.Turn, sign Sign, now time.Time) rollo
 	gone := !ended && note.Replaces && undeployed && known && age < goneFor
 	asked := !ended && same && !undeployed && sign.Silent < AskFor && (!done || note.Checked)
 	a.Working = !ended && (sign.Alive || asked) || same && busy
-	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff || !ended && done && note.Checked))
+	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff || !ended && note.Checked))
 	if !note.Until.IsZero() {
 		a.Until = time.Now().Add(min(note.Until.Sub(now), longestPause))
 	}

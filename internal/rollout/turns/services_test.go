@@ -92,7 +92,7 @@ func TestEnd_notesOfHostsAndDeployments(t *testing.T) {
 			if err := r.change(t.Context(), id, rebuild, nothing, nil); err != nil {
 				t.Error(err)
 			}
-		}, false},
+		}, true}, // only the host knows
 		"the service is repeated": {service, "service failed", func(t *testing.T, r *run, id string) {
 			t.Helper()
 			if err := r.change(t.Context(), id, service, nothing, nil); err != nil {

@@ -222,16 +222,18 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 // (ironic/known.go), so the second one shows what others had written when the run got the lock.
 func (t *Turn) start(ctx context.Context, name string) (started bool, err error) {
 	hands := abortsWait(t.m, t.Change) // Hand writes the note
-	others, err := t.turns.absences(ctx, name, t.id, t.service())
+	others, err := t.turns.absences(ctx, name)
 	if err != nil {
 		return false, err
 	}
 	if begins := t.begins(others, hands); hands || !begins {
 		return begins, nil
 	}
-	own := slices.DeleteFunc(slices.Clone(others), func(a rollout.Absence) bool { return a.ID != t.id || a.Blocks }) // which the note overwrites
+	own := slices.DeleteFunc(slices.Clone(others), func(a rollout.Absence) bool { // which the note overwrites
+		return a.ID != t.id || a.Service != t.service()
+	})
 	if err = t.note(ctx, notes.Turn{}); err == nil {
-		others, err = t.turns.absences(ctx, name, t.id, t.service())
+		others, err = t.turns.absences(ctx, name)
 	}
 	if started = err == nil && t.begins(append(others, own...), true); !started {
 		if left := t.restoreNote(ctx); err == nil {
@@ -301,7 +303,10 @@ func (t *Turn) tell(ctx context.Context, queued time.Time) {
 	t.turns.mu.Lock()
 	working := t.group.Working()
 	for _, o := range t.group.others {
-		if o.Working {
+		switch {
+		case o.Working && o.Silent:
+			working = append(working, fmt.Sprintf("%s (another run, which gives no sign of life: if it runs well, metal ready %[1]s)", o.Name))
+		case o.Working:
 			working = append(working, o.Name+" (another run)")
 		}
 	}
