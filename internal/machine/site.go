@@ -84,6 +84,9 @@ func (s *Site) LimitRequires(ctx context.Context) error { return s.limiter.Requi
 // Notices returns the new notices of the provisioning limit.
 func (s *Site) Notices() []throttle.Notice { return s.limiter.Notices() }
 
+// Say queues a notice about the run, once for each key.
+func (s *Site) Say(key string, n throttle.Notice) { s.limiter.Say(key, n) }
+
 // CapacityOf counts the given nodes.
 func (s *Site) CapacityOf(fleet []ironic.Node) slots.Capacity { return s.limiter.CapacityOf(fleet) }
 

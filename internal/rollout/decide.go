@@ -40,7 +40,7 @@ func (d *Decision) soonest(at time.Time) {
 // others are the members that other runs work on, or have left away.
 func (g *Group) Decide(now time.Time, others []Absence) Decision {
 	d := Decision{Refuse: map[string]Refusal{}}
-	p := progress{Group: g, now: now, away: g.away(now, others), most: g.most(others)}
+	p := progress{Group: g, now: now, away: g.away(now, others), most: g.Most(others)}
 	var left []Member
 	for _, m := range g.queue() {
 		if why, stopped := g.stopped(m); stopped {

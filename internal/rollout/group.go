@@ -201,8 +201,8 @@ func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 	return away
 }
 
-// most returns how many members may be away: the strictest rule of those that work on the group holds.
-func (g *Group) most(others []Absence) int {
+// Most returns how many members may be away: the strictest rule of the runs that work on the group holds.
+func (g *Group) Most(others []Absence) int {
 	most := g.rules.MaxUnavailable
 	for _, o := range others {
 		if o.Most > 0 {

@@ -51,6 +51,13 @@ func (l *Limiter) Notices() []Notice {
 	return notices
 }
 
+// Say queues a notice about the run, once for each key.
+func (l *Limiter) Say(key string, n Notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.say(key, n)
+}
+
 // say queues a notice once per run.
 func (s *stats) say(key string, n Notice) {
 	if s.said == nil {

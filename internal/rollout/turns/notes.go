@@ -160,7 +160,7 @@ const (
 	// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on
 	// another node.
 	goneFor = time.Hour
-	// longestPause is the longest pause of another run that counts: a time to come may be made up.
+	// longestPause is the longest pause of another run that counts: its end may be made up.
 	longestPause = 24 * time.Hour
 )
 
@@ -181,8 +181,8 @@ func AbsenceOf(n *ironic.Node, note *notes.Turn, sign Sign, now time.Time) rollo
 	asked := !ended && same && !undeployed && sign.Silent < AskFor && (!done || note.Checked)
 	a.Working = !ended && (sign.Alive || asked) || same && busy
 	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff || !ended && note.Checked))
-	if !note.Until.IsZero() {
-		a.Until = time.Now().Add(min(note.Until.Sub(now), longestPause))
+	if known && !note.Until.IsZero() { // the pause began when the note was written
+		a.Until = time.Now().Add(min(note.Until.Sub(note.Since), longestPause) - age)
 	}
 	return a
 }
@@ -232,9 +232,6 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 	return sync.OnceFunc(s.end), nil
 }
 
-// loseFor is how long a run tries to get a lock again that it has lost.
-const loseFor = 10 * time.Minute
-
 // live holds the lock until stop is closed. held gets one value: nil when it has the lock, or why it has not got it. If the lock is lost
 // later, live takes it again.
 func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}) {
@@ -242,7 +239,7 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 		Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group",
 		For: "change machines of a rollout group",
 	}
-	told, lost := false, time.Time{}
+	told := false
 	for {
 		working, end := context.WithCancel(ctx)
 		routine.Go(func() {
@@ -253,7 +250,7 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 			}
 		}, func(*routine.PanicError) {}) // it calls nothing that can panic
 		err := site.Locks().With(working, lock, func(ctx context.Context) error {
-			if lost = (time.Time{}); !told {
+			if !told {
 				told = true
 				held <- nil
 			}
@@ -268,11 +265,6 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 		}
 		if !told {
 			held <- err
-			return
-		}
-		if lost.IsZero() {
-			lost = time.Now()
-		} else if time.Since(lost) > loseFor {
 			return
 		}
 		site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a "+

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
@@ -30,7 +32,7 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		}
 	}
 	me := memberOf(m, c)
-	turn := &Turn{turns: t, m: m, id: me.ID, was: notes.TurnOf(m.Node(), c.Change == rollout.Service), from: m.Node(), done: func() {}}
+	turn := &Turn{turns: t, m: m, id: me.ID, member: me, was: notes.TurnOf(m.Node(), c.Change == rollout.Service), from: m.Node(), done: func() {}}
 	t.mu.Lock()
 	g, was := t.follows(me, c)
 	if g == nil && !c.Settings.Concerns(c.Change) {
@@ -156,7 +158,10 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 		case begins && !t.shared:
 			return waited, nil
 		case begins:
-			if started, err := t.startShared(ctx); started || err != nil {
+			started, err := t.startShared(ctx)
+			if err != nil && ctx.Err() == nil && (api.MayPass(err) || fault.Is(err, throttle.KindLost)) {
+				t.joinAgain(ctx, err)
+			} else if started || err != nil {
 				return waited, err
 			}
 			again = t.turns.site.Ironic.PollInterval()
@@ -181,6 +186,15 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 		}
 		due.Stop()
 	}
+}
+
+// joinAgain lets a member wait on that could not be started because the site does not answer.
+func (t *Turn) joinAgain(ctx context.Context, err error) {
+	t.turns.site.Ironic.Logger().WarnContext(ctx, "a machine waits for its turn until Ironic answers again",
+		append(machine.NodeAttributes(t.m.Node()), "error", err)...)
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.group.Join(t.member)
 }
 
 // longestHold is longer than any run has the lock of a group: it lists the nodes and writes one note.
@@ -248,6 +262,12 @@ func (t *Turn) begins(others []rollout.Absence, start bool) bool {
 	t.turns.mu.Lock()
 	defer t.turns.mu.Unlock()
 	t.group.others, t.group.listed = others, time.Now()
+	if most := t.group.Most(others); most < t.Settings.MaxUnavailable {
+		t.turns.site.Say("rollout "+t.Settings.Group, throttle.Notice{Summary: "Another run has a stricter rollout", Detail: fmt.Sprintf(
+			"Rollout group %q: another run lets at most %d members be away at once, and this one %d. The stricter rule holds while both "+
+				"change members. Set the same max_unavailable in all configurations of the group.", t.Settings.Group, most,
+			t.Settings.MaxUnavailable)})
+	}
 	begins := slices.Contains(t.group.Decide(time.Now(), others).Start, t.id)
 	t.canary = t.group.IsCanary(t.id)
 	if begins && start {

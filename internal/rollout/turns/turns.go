@@ -135,7 +135,8 @@ type Turn struct {
 	turns   *turns
 	group   *group
 	m       *machine.Machine
-	id      string       // of the member
+	id      string // of the member
+	member  rollout.Member
 	was     *notes.Turn  // the note that the node had before
 	from    *ironic.Node // as the turn began
 	shared  bool         // the members of other runs count, and this one counts for them
