@@ -385,10 +385,13 @@ func TestTake_killedRunHasUndeployedAMember(t *testing.T) {
 			t.Error(err)
 		}
 		killed.dead.Store(false) // for the end of its goroutines
-		_ = killed.change(t.Context(), ids[0], turns.Change{
+		time.Sleep(10 * time.Minute)
+		if err := killed.change(t.Context(), ids[0], turns.Change{
 			Settings: databases, Change: rollout.FirstDeployment, Content: "v2",
 			Node: ids[0],
-		}, func() {}, nil)
+		}, func() {}, nil); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
