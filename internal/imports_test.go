@@ -17,10 +17,10 @@ const (
 // groups says what a group of packages imports besides itself and the standard library: other groups, and beginnings of the paths of other
 // modules. A group is a folder under internal; cmd/fake is all cmd/fake*.
 var groups = map[string]string{
-	"base": otel + " github.com/go-logr/logr", "throttle": "base " + otel,
+	"base": otel + " github.com/go-logr/logr golang.org/x/sync/", "throttle": "base " + otel,
 	"ironic":  "base github.com/gophercloud/ go.yaml.in/yaml/ " + otel,
 	"machine": "throttle ironic base " + nodes + " " + otel,
-	"oneview": "machine ironic base " + nodes, "rollout": "machine throttle ironic", "procedure": "machine ironic base",
+	"oneview": "machine ironic base " + nodes, "rollout": "machine throttle ironic base", "procedure": "machine ironic base",
 	"host":      "oneview rollout machine throttle ironic base " + nodes,
 	"allocate":  "host machine throttle ironic base " + nodes,
 	"deploy":    "allocate rollout machine throttle ironic base " + nodes,

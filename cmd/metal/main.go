@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/operate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/export"
 )
@@ -39,10 +40,10 @@ func main() {
 	info, _ := debug.ReadBuildInfo()
 	version = installed(info, version)
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals(signal.Ignored)...)
-	go func() {
+	routine.Go(func() {
 		<-ctx.Done()
 		stop() // a second signal ends the program at once
-	}()
+	}, func(*routine.PanicError) {})
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

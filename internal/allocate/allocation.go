@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -82,9 +82,7 @@ func begunBy(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allo
 
 // leftovers are the allocations of the site, read once: a run needs them only to warn.
 type leftovers struct {
-	once sync.Once
-	all  []ironic.Allocation
-	err  error
+	all routine.Shared[[]ironic.Allocation]
 }
 
 // LeftAllocations returns the allocations without a name that killed runs have created for the class of a new one. They cannot be
@@ -94,16 +92,14 @@ func LeftAllocations(ctx context.Context, site *machine.Site, spec ironic.Alloca
 		return nil, nil
 	}
 	known := machine.Kept(site, func(*machine.Site) *leftovers { return &leftovers{} })
-	known.once.Do(func() {
-		known.all, known.err = site.Ironic.ListAllocations(ctx, nil)
-	})
-	for _, a := range known.all {
+	all, err := known.all.Get(ctx, func(ctx context.Context) ([]ironic.Allocation, error) { return site.Ironic.ListAllocations(ctx, nil) })
+	for _, a := range all {
 		mark := notes.CreationOf(a.Extra, notes.MarkCreation)
 		if a.Name == "" && a.ResourceClass == spec.ResourceClass && site.Run.IsLeft(mark, nil) {
 			left = append(left, a)
 		}
 	}
-	return left, known.err
+	return left, err
 }
 
 // extraOf returns the extra of the node of an allocation; nil if it has none.

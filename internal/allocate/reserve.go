@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
@@ -407,22 +406,9 @@ func withdrawMember(ctx context.Context, site *machine.Site, g *Group, m *GroupM
 	return nil
 }
 
-// eachMember calls do for members, several at once, and returns their errors. It turns a panic into an error, because a panic outside the
-// goroutine of an RPC would end the process.
+// eachMember calls do for members, several at once, and returns their errors.
 func eachMember(members []*GroupMember, do func(*GroupMember) error) []error {
-	errs := make([]error, len(members))
-	places := make(chan struct{}, membersAtOnce)
-	var all sync.WaitGroup
-	for i, m := range members {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			defer routine.Recover(&errs[i])
-			errs[i] = do(m)
-		})
-	}
-	all.Wait()
-	return errs
+	return routine.Each(len(members), membersAtOnce, func(i int) error { return do(members[i]) })
 }
 
 // worst returns the most serious of the errors that members have met: that another run has taken over the group, then any other than

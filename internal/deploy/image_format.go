@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -73,10 +74,7 @@ func headsOf(site *machine.Site) *heads {
 	return machine.Kept(site, func(*machine.Site) *heads { return &heads{known: map[string]*head{}, silent: map[string]bool{}} })
 }
 
-type head struct {
-	once sync.Once
-	data []byte // nil: the server has not told
-}
+type head = routine.Shared[[]byte] // nil: the server has not told
 
 // headTimeout bounds the request for the beginning of an image.
 const headTimeout = 5 * time.Second
@@ -95,8 +93,8 @@ func LookAtFormat(ctx context.Context, site *machine.Site, i Image) string {
 		known.known[i.URL] = h
 	}
 	known.mu.Unlock()
-	h.once.Do(func() { h.data = readHead(ctx, site, i.URL) })
-	return i.NeedsFormat(h.data)
+	data, _ := h.Get(ctx, func(ctx context.Context) ([]byte, error) { return readHead(ctx, site, i.URL), nil })
+	return i.NeedsFormat(data)
 }
 
 // readHead reads the beginning of an image; nil if its server does not send it. It asks no host that has not answered.

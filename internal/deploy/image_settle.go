@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -43,16 +44,13 @@ type newImage struct {
 // imageRegister are the new images of a run. Each is awaited once and checked twice, regardless of the number of machines that boot it.
 type imageRegister struct {
 	mu    sync.Mutex
-	known map[newImage]*settling
+	known map[newImage]*routine.Shared[*failure.Error]
 }
 
 func imagesOf(site *machine.Site) *imageRegister {
-	return machine.Kept(site, func(*machine.Site) *imageRegister { return &imageRegister{known: map[newImage]*settling{}} })
-}
-
-type settling struct {
-	done chan struct{}
-	err  error
+	return machine.Kept(site, func(*machine.Site) *imageRegister {
+		return &imageRegister{known: map[newImage]*routine.Shared[*failure.Error]{}}
+	})
 }
 
 // Settle waits until the quiet period of an image has ended. It sends a HEAD request for the image before and after, and returns
@@ -61,25 +59,21 @@ type settling struct {
 func Settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen time.Time) error {
 	known, key := imagesOf(site), newImage{image.URL, image.BuiltAt, image.Quiet}
 	known.mu.Lock()
-	s, begun := known.known[key]
-	if !begun {
-		s = &settling{done: make(chan struct{})}
+	s := known.known[key]
+	if s == nil {
+		s = &routine.Shared[*failure.Error]{}
 		known.known[key] = s
 	}
 	known.mu.Unlock()
-	if !begun {
-		s.err = settle(ctx, site, image, seen)
-		close(s.done)
+	changed, err := s.Get(ctx, func(ctx context.Context) (*failure.Error, error) { return settle(ctx, site, image, seen) })
+	if changed != nil {
+		return changed
 	}
-	select {
-	case <-s.done:
-		return s.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return err
 }
 
-func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen time.Time) error {
+// settle is Settle for the caller that waits for all. changed says that the image has changed.
+func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen time.Time) (changed *failure.Error, err error) {
 	before := headImage(ctx, site, image.URL)
 	left := image.Quiet - before.age
 	switch {
@@ -89,22 +83,22 @@ func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen ti
 		left = image.Quiet - time.Since(seen)
 	}
 	if left <= 0 {
-		return nil
+		return nil, nil //nolint:nilnil // it has settled
 	}
 	if err := checkBuilt(image, time.Now()); err != nil {
-		return err
+		return nil, err
 	}
 	if left > image.Quiet+time.Minute {
-		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
+		return nil, fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
 	}
 	site.Ironic.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
 	if err := rest.Sleep(ctx, left); err != nil {
-		return err
+		return nil, err
 	}
 	if after := headImage(ctx, site, image.URL); before.known && after.known && after.mark != before.mark {
-		return ImageChanged(after.host)
+		return ImageChanged(after.host), nil
 	}
-	return nil
+	return nil, nil //nolint:nilnil // it has settled
 }
 
 type imageHead struct {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -39,10 +39,7 @@ func (l *Look) Image(ctx context.Context) {
 }
 
 // boots are the boots of live ISOs that the nodes of a site told a run.
-type boots struct {
-	once  sync.Once
-	nodes []ironic.Node
-}
+type boots struct{ nodes routine.Shared[[]ironic.Node] }
 
 func bootsOf(site *machine.Site) *boots {
 	return machine.Kept(site, func(*machine.Site) *boots { return &boots{} })
@@ -50,8 +47,8 @@ func bootsOf(site *machine.Site) *boots {
 
 // list reads the notes of all nodes, once in a run. Without an answer there are none: the plan says less.
 func (b *boots) list(ctx context.Context, site *machine.Site) []ironic.Node {
-	b.once.Do(func() {
-		b.nodes, _ = site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "extra"})
+	nodes, _ := b.nodes.Get(ctx, func(ctx context.Context) ([]ironic.Node, error) {
+		return site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "extra"})
 	})
-	return b.nodes
+	return nodes
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
 
@@ -70,10 +70,10 @@ const closeLimit = 1500 * time.Millisecond
 // Close ends the trace, and the provider's sessions with OneView, because an appliance allows only a limited number. Call it after the last
 // RPC. It ignores errors, because a session expires after a day.
 func (s *Server) Close(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { s.run.Close(ctx) })
-	both.Go(func() { s.logOut(ctx) })
-	both.Wait()
+	routine.Each(2, 2, func(i int) error { //nolint:errcheck // see above
+		[]func(context.Context){s.run.Close, s.logOut}[i](ctx)
+		return nil
+	})
 }
 
 func (s *Server) logOut(ctx context.Context) {

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // ErrStopped ends a command that was stopped while it waited for its input, before it has changed anything.
@@ -46,11 +48,7 @@ func unlessStopped(ctx context.Context, read func() ([]byte, error)) ([]byte, er
 	}
 	var text []byte
 	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		text, err = read()
-	}()
+	done := routine.Go(func() { text, err = read() }, func(panicked *routine.PanicError) { err = panicked })
 	select {
 	case <-ctx.Done():
 		return nil, ErrStopped

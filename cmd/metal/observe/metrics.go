@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/metrics"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -74,10 +75,10 @@ func (f *metricsFlags) start(cmd *cobra.Command, options *watch.Options,
 	options.List, options.Patient = list, true
 	ctx, cancel := context.WithCancel(cmd.Context())
 	ended := make(chan error, 1)
-	go func() {
+	routine.Go(func() {
 		defer cancel()
 		ended <- server.Serve(ctx, collector)
-	}()
+	}, func(err *routine.PanicError) { ended <- err })
 	return ctx, func() error {
 		cancel()
 		return <-ended

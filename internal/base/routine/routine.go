@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // PanicError is the error that a panic becomes.
@@ -33,6 +35,23 @@ func Go(do func(), failed func(*PanicError)) (ended <-chan struct{}) {
 		do()
 	}()
 	return end
+}
+
+// Each calls do for each number below n, at most as many at once as parallel says, and returns their errors. A panic is the error of its
+// call.
+func Each(n, parallel int, do func(i int) error) []error {
+	errs := make([]error, n)
+	var all errgroup.Group
+	all.SetLimit(max(parallel, 1))
+	for i := range n {
+		all.Go(func() error {
+			defer Recover(&errs[i])
+			errs[i] = do(i)
+			return nil
+		})
+	}
+	_ = all.Wait() // errs has the errors
+	return errs
 }
 
 // Recover sets an error to a PanicError if the function that defers it panics.

@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // How long a run waits for the collector at most, whatever that does: all calls together, and the end of the run. Terraform kills a
@@ -121,11 +123,9 @@ func (r *Run) deliver(ctx context.Context) {
 		return
 	}
 	timer.Reset(may)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	done := routine.Go(func() {
 		_ = r.provider.ForceFlush(ctx) // the exporter tells of errors
-	}()
+	}, func(*routine.PanicError) {})
 	select {
 	case <-done:
 	case <-timer.C:

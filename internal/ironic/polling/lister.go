@@ -19,7 +19,8 @@ func (w *Watch[T]) wantList(ctx context.Context, me *waiter[T], after time.Durat
 	}
 	if !w.lister {
 		w.lister = true
-		go w.lists(context.WithoutCancel(ctx))
+		ctx := context.WithoutCancel(ctx)
+		routine.Go(func() { w.lists(ctx) }, w.fail)
 	}
 	w.hint()
 }
@@ -49,6 +50,16 @@ func (w *Watch[T]) lists(ctx context.Context) {
 			continue
 		}
 		w.list(ctx)
+	}
+}
+
+// fail ends the wait of all waiters after a panic of the lister.
+func (w *Watch[T]) fail(err *routine.PanicError) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lister = false
+	for other := range w.waiters {
+		w.tell(other, nil, err)
 	}
 }
 

@@ -108,29 +108,19 @@ type candidate struct {
 
 // each works on the candidates, parallel of them at once, until all are done or ctx ends. A panic fails only its node.
 func (f *findings) each(ctx context.Context, doing string, parallel int, all []*candidate, work func(context.Context, *candidate)) {
-	queue := make(chan *candidate)
-	var workers sync.WaitGroup
 	done := 0
-	for range min(parallel, len(all)) {
-		workers.Go(func() {
-			for c := range queue {
-				f.guarded(ctx, c, work)
-				f.mu.Lock()
-				if done++; f.progress != nil {
-					f.progress(doing, done, len(all))
-				}
-				f.mu.Unlock()
-			}
-		})
-	}
-	for _, c := range all {
+	routine.Each(len(all), parallel, func(i int) error { //nolint:errcheck // guarded stores the errors
 		if ctx.Err() != nil {
-			break
+			return nil
 		}
-		queue <- c
-	}
-	close(queue)
-	workers.Wait()
+		f.guarded(ctx, all[i], work)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if done++; f.progress != nil {
+			f.progress(doing, done, len(all))
+		}
+		return nil
+	})
 }
 
 func (f *findings) guarded(ctx context.Context, c *candidate, work func(context.Context, *candidate)) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -20,6 +20,15 @@ import (
 type answer[T any] struct {
 	value T
 	err   error // why there is none
+}
+
+// ask returns a function that asks for the value. A panic is why there is none.
+func (a *answer[T]) ask(do func() (T, error)) func() error {
+	return func() error {
+		defer routine.Recover(&a.err)
+		a.value, a.err = do()
+		return nil
+	}
 }
 
 // sight is what the site has answered.
@@ -77,17 +86,23 @@ func look(ctx context.Context, o Options) *sight {
 		s.late = ctx.Err() != nil
 		return s
 	}
-	var asking sync.WaitGroup // together, so that a request that hangs takes no time from others
-	asking.Go(func() { s.nodes.value, s.nodes.err = s.listNodes(ctx, client) })
-	asking.Go(func() { s.allocations.value, s.allocations.err = client.ListAllocations(ctx, nil) })
-	asking.Go(func() { s.conductors.value, s.conductors.err = client.Conductors(ctx) })
-	asking.Go(func() { s.drivers.value, s.drivers.err = client.Drivers(ctx) })
-	asking.Go(func() { s.limitless = slots.NewLimiter(client, o.Limit, "").Requires(ctx) })
-	asking.Go(func() { s.records.value, s.records.err = slots.Find(ctx, client) })
-	if o.OneView != nil {
-		asking.Go(func() { s.temporaries.value, s.temporaries.err = sharing.ListTemporaries(ctx, o.OneView) })
+	asking := []func() error{
+		s.nodes.ask(func() ([]ironic.Node, error) { return s.listNodes(ctx, client) }),
+		s.allocations.ask(func() ([]ironic.Allocation, error) { return client.ListAllocations(ctx, nil) }),
+		s.conductors.ask(func() ([]ironic.Conductor, error) { return client.Conductors(ctx) }),
+		s.drivers.ask(func() ([]ironic.Driver, error) { return client.Drivers(ctx) }),
+		s.records.ask(func() ([]slots.Found, error) { return slots.Find(ctx, client) }),
+		func() (err error) {
+			defer routine.Recover(&s.limitless)
+			s.limitless = slots.NewLimiter(client, o.Limit, "").Requires(ctx)
+			return nil
+		},
 	}
-	asking.Wait()
+	if o.OneView != nil {
+		asking = append(asking, s.temporaries.ask(func() ([]oneview.Profile, error) { return sharing.ListTemporaries(ctx, o.OneView) }))
+	}
+	// together, so that a request that hangs takes no time from others
+	routine.Each(len(asking), len(asking), func(i int) error { return asking[i]() })
 	s.findAllocations()
 	s.now, s.ahead = client.ServerNow(), client.Ahead()
 	if o.RemoveStale {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -112,15 +112,16 @@ func lookAtRights(ctx context.Context, client *ironic.Client, who *api.Identity,
 	}
 	chosen := samples(who, nodes)
 	all := make([]scope, 1+len(chosen))
-	var asking sync.WaitGroup
-	asking.Go(func() { all[0] = scope{name: "rights at the site", rights: asked(ctx, client, aboutSite, "")} })
-	for i, s := range chosen {
-		asking.Go(func() {
-			rights := append(changesOf(ctx, client, s.about), asked(ctx, client, aboutNode, s.about.UUID)...)
-			all[i+1] = scope{s.name, ironic.NodeLabel(s.about), rights}
-		})
-	}
-	asking.Wait()
+	routine.Each(len(all), len(all), func(i int) error {
+		if i == 0 {
+			all[0] = scope{name: "rights at the site", rights: asked(ctx, client, aboutSite, "")}
+			return nil
+		}
+		s := chosen[i-1]
+		rights := append(changesOf(ctx, client, s.about), asked(ctx, client, aboutNode, s.about.UUID)...)
+		all[i] = scope{s.name, ironic.NodeLabel(s.about), rights}
+		return nil
+	})
 	return all
 }
 

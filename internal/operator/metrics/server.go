@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // Time-outs of the server.
@@ -42,7 +44,7 @@ func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + 
 func (s *Server) Serve(ctx context.Context, c *Collector) error {
 	server := &http.Server{Handler: handler(c), ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(s.listener) }()
+	routine.Go(func() { ended <- server.Serve(s.listener) }, func(err *routine.PanicError) { ended <- err })
 	select {
 	case err := <-ended:
 		return fmt.Errorf("the server of the metrics has ended: %w", err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 )
 
 // Display shows a view. Its methods are called one after the other.
@@ -108,11 +109,11 @@ func (r *runner) loop(ctx context.Context) error {
 // list reads a list, while the displays go on.
 func (r *runner) list(ctx context.Context) (answer, error) {
 	got := make(chan answer, 1)
-	go func() {
-		began := time.Now()
+	began := time.Now()
+	routine.Go(func() {
 		sample, err := r.o.List(ctx)
 		got <- answer{sample, time.Since(began), err}
-	}()
+	}, func(err *routine.PanicError) { got <- answer{Sample{}, time.Since(began), err} })
 	return await(ctx, got, r.tick)
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -248,25 +247,20 @@ func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest
 func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryModel, diags *diag.Diagnostics) {
 	hosts := plan.Hosts.Elements()
 	had := state.hosts()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, claimers)
-	problems := map[string]error{}
-	for name, value := range hosts {
-		if _, held := had[name]; held {
-			continue
+	var added []string
+	for name := range hosts {
+		if _, held := had[name]; !held {
+			added = append(added, name)
 		}
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			if err := d.claim(ctx, hostID(value), plan.mark(name)); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				problems[name] = err
-			}
-		})
 	}
-	wg.Wait()
+	problems := map[string]error{}
+	for i, err := range routine.Each(len(added), claimers, func(i int) error {
+		return d.claim(ctx, hostID(hosts[added[i]]), plan.mark(added[i]))
+	}) {
+		if err != nil {
+			problems[added[i]] = err
+		}
+	}
 	if len(problems) == 0 {
 		return
 	}
