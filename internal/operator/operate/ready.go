@@ -16,7 +16,7 @@ import (
 // sent to the machine; other members of the group may change next.
 func Ready() Operation {
 	return Operation{
-		Command: "ready", Doing: "say of", Timeout: RecordTimeout,
+		Command: "ready", Instead: "node unset --extra terraform_metal_turn", Doing: "say of", Timeout: RecordTimeout, Worst: Restarts,
 		Decide: func(node *ironic.Node) Plan {
 			all := notes.TurnsOf(node)
 			if len(all) == 0 {
