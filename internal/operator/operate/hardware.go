@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ func Inspect(pool *sharing.Pool) Operation {
 	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
 	return Operation{
 		Command: "inspect", Action: "metal_inspect", Instead: "node manage, node inspect, node provide", Doing: "inspect",
-		Timeout: InspectTimeout, Worst: Erases, Goal: notes.GoalAvailable, Several: returns, Guarded: true,
+		Timeout: InspectTimeout, Worst: Erases, Goal: notes.GoalAvailable, Guarded: true,
+		Several: func(node *ironic.Node) bool { return returns(node) && inspectedFor(node) == nil },
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
 				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {
@@ -46,13 +48,32 @@ func Inspect(pool *sharing.Pool) Operation {
 				plan.Harm = max(Restarts, harmOfCleaning(node))
 				plan.Does = "inspects it and makes it available again, for which Ironic erases its disks unless automated cleaning is off"
 			}
+			if o := inspectedFor(node); o != nil && plan.Refused == "" {
+				plan.Before = fmt.Sprintf("%s, had inspected it already. To inspect it once more, do it again", o)
+				if states.InPool(node) {
+					plan.Harm, plan.Does = Harmless, "removes the note of "+o.String()+", and has inspected it"
+				}
+			}
 			return plan
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
-			err := m.Inspect(ctx, returns(m.Node()), timeout)
-			return errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout))
+			inspect := func() error { return m.Inspect(ctx, returns(m.Node()), timeout) }
+			if inspectedFor(m.Node()) != nil { // to do that again would erase the disks once more
+				inspect = func() error { return m.Reach(ctx, states.GoalAvailable, timeout) }
+			}
+			return errors.Join(inspect(), pool.EndTemporaryOf(ctx, m.Node(), timeout))
 		},
 	}
+}
+
+// inspectedFor returns the operation whose note is on a machine, if it has inspected the machine and has not failed, so that the machine only
+// is to return to the pool, or has done so; nil if there is none.
+func inspectedFor(n *ironic.Node) *notes.Operation {
+	o := notes.OperationOf(n)
+	if o == nil || o.Goal != notes.GoalAvailable || !o.Failed.IsZero() || !machine.InspectedAt(n).After(o.Since) {
+		return nil
+	}
+	return o
 }
 
 // Manage returns the operation that makes free machines manageable: Ironic verifies enrolled ones, and takes others out of the pool.
@@ -149,6 +170,8 @@ func Service(order ironic.Order) Operation {
 			switch steps := machine.Erasing(order.Steps); {
 			case !states.Serviceable(ironic.State(node.ProvisionState)):
 				plan.Refused = "Ironic services only deployed machines. Clean a free one instead: the action metal_clean, or metal clean"
+			case busyWith(node) != "": // it may be what a killed run has begun, and must not run twice
+				plan.Refused = busyWith(node)
 			case len(steps) > 0:
 				plan.Refused = "it is deployed, and " + strings.Join(steps, ", ") + " would erase its disks"
 			}

@@ -21,6 +21,7 @@ type Plan struct {
 	Refused string // why the operation cannot be done, as a sentence; empty: it can
 	Harm    Harm
 	Does    string // what happens to the machine, as a sentence without the machine, such as "cuts its power"
+	Before  string // what an earlier run of the operation has done already, as a sentence; empty: nothing
 	AtWork  string // the run of Terraform, or the other command of metal, that may be at work on the machine; empty: none
 }
 

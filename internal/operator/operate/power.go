@@ -35,6 +35,9 @@ func Power(action machine.PowerAction) Operation {
 	}
 	op.Decide = func(node *ironic.Node) Plan { return decidePower(action, node) }
 	op.Do = func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+		if n := m.Node(); action == machine.ActionSoftReboot && keeps(n, notes.GoalPowerOn) && n.TargetPowerState == "power on" {
+			return m.SetPower(ctx, true, timeout) // the end of the restart that a killed run has begun
+		}
 		return m.ChangePower(ctx, action, timeout)
 	}
 	return op

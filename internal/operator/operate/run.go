@@ -230,10 +230,14 @@ func (r *Runner) execute(ctx context.Context, op Operation, m *machine.Machine, 
 	if end.Outcome == Refused && m.Acted() {
 		end.Outcome = Failed
 	}
+	said := []string{warning}
 	if end.Outcome == Done && op.Note != nil {
-		end.Note = op.Note(end.Node)
+		said = append(said, op.Note(end.Node))
 	}
-	end.Note = strings.Join(slices.DeleteFunc([]string{end.Note, warning}, func(text string) bool { return text == "" }), "; ")
+	if end.Outcome == Done {
+		said = append(said, plan.Before)
+	}
+	end.Note = strings.Join(slices.DeleteFunc(said, func(text string) bool { return text == "" }), "; ")
 	return end
 }
 
