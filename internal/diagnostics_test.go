@@ -229,6 +229,13 @@ func (r *reader) messages(n ast.Node) []message {
 			label := r.text(r.labels["Subject"], 0)
 			return couldNot("error", []string{"read " + label, "delete " + label})
 		}
+		if doing := r.operation(n); doing != nil {
+			texts := r.texts(doing)
+			for i := range texts {
+				texts[i] += " node {node}"
+			}
+			return couldNot("error", texts)
+		}
 		m, ok = r.literal(n)
 	case *ast.ReturnStmt:
 		return r.returned(n)
@@ -256,10 +263,30 @@ func couldNot(kind string, doings []string) (all []message) {
 	return all
 }
 
+// operation returns what an operate.Operation of an action says of what it does; nil if a literal is none. Those in a table, without a type,
+// have the same action.
+func (r *reader) operation(n *ast.CompositeLit) (doing ast.Expr) {
+	invoked := n.Type == nil
+	for _, element := range n.Elts {
+		if field, ok := element.(*ast.KeyValueExpr); ok {
+			switch r.source(field.Key) {
+			case "Action":
+				invoked = true
+			case "Doing":
+				doing = field.Value
+			}
+		}
+	}
+	if !invoked {
+		return nil
+	}
+	return doing
+}
+
 // reports are the functions that report an error, with the number of the argument that says what was done, as an infinitive.
 var reports = map[string]int{
 	"Report": 1, "ReportImport": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3,
-	"Explain": 0, "operate": 2,
+	"Explain": 0,
 }
 
 // doings returns what a call reports as not done.
@@ -271,9 +298,6 @@ func (r *reader) doings(n *ast.CallExpr) (all []string) {
 		return nil
 	}
 	for _, text := range r.texts(n.Args[at]) {
-		if name == "operate" {
-			text += " node {node}"
-		}
 		if !strings.HasSuffix(text, ".Subject}") { // of a framework.Collected: its package has the text
 			all = append(all, text)
 		}

@@ -1,12 +1,13 @@
-// Package actions implements the provider's actions: operations on a machine that Terraform invokes once.
+// Package actions implements the provider's actions: operations on a machine that Terraform invokes once. What they do is decided and done
+// by the package operate, as for the commands of metal.
 package actions
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -18,32 +19,28 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 )
 
-// operator is what all actions have in common: the name, the clients, and the way to operate a machine.
-type operator struct {
+var (
+	_ action.ActionWithConfigure      = (*invoked[target])(nil)
+	_ action.ActionWithModifyPlan     = (*invoked[target])(nil)
+	_ action.ActionWithValidateConfig = (*invoked[target])(nil)
+)
+
+// invoked is an action: an operation as a configuration C asks for it.
+type invoked[C configuration] struct {
 	framework.WithClient
-	name string
+	about   string // in Markdown
+	further func() map[string]schema.Attribute
+	of      func(C, *sharing.Pool) operate.Operation
+	// refuse adds errors for a configuration that is wrong for every machine; nil: there is none.
+	refuse func(C, *diag.Diagnostics)
 }
 
-// Metadata names the action.
-func (o *operator) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = o.name
-}
-
-// Configure takes the clients from the provider.
-func (o *operator) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
-	o.Take(req.ProviderData, &resp.Diagnostics)
-}
-
-// offered adds an error if the API version does not support the action. since: the first version that does; zero: all do.
-func (o *operator) offered(ctx context.Context, since api.Microversion, diags *diag.Diagnostics) {
-	if since > 0 && o.Known() {
-		o.Offers(ctx, diags, since, o.name)
-	}
-}
+// configuration is that of an action. The zero value is one, too.
+type configuration interface{ on() target }
 
 // target is the part of an action's configuration that all actions have.
 type target struct {
@@ -51,11 +48,29 @@ type target struct {
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 }
 
-// schemaOf returns the schema of an action with further attributes. limit is its default time-out.
-func schemaOf(ctx context.Context, description string, limit time.Duration, further map[string]schema.Attribute) schema.Schema {
+func (t target) on() target { return t }
+
+// standard is the operation without what a configuration asks for.
+func (a *invoked[C]) standard() operate.Operation {
+	var c C
+	return a.of(c, nil)
+}
+
+// Metadata names the action.
+func (a *invoked[C]) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = a.standard().Action
+}
+
+// Configure takes the clients from the provider.
+func (a *invoked[C]) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
+	a.Take(req.ProviderData, &resp.Diagnostics)
+}
+
+// Schema describes the action.
+func (a *invoked[C]) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	within, _ := timeouts.AttributesWithOpts(ctx, timeouts.Opts{
 		InvokeDescription: fmt.Sprintf("Time for the operation, without the time that the machine waits for a slot of the provisioning "+
-			"limit. Default: `%s`.", short(limit)),
+			"limit. Default: `%dm`.", int(a.standard().Timeout.Minutes())),
 	}).(schema.SingleNestedAttribute)
 	invoke, _ := within.Attributes["invoke"].(schema.StringAttribute)
 	invoke.Validators = []validator.String{framework.NotNegativeDuration}
@@ -67,34 +82,59 @@ func schemaOf(ctx context.Context, description string, limit time.Duration, furt
 		},
 		"timeouts": within,
 	}
-	maps.Copy(attributes, further)
-	return schema.Schema{MarkdownDescription: description, Attributes: attributes}
+	if a.further != nil {
+		maps.Copy(attributes, a.further())
+	}
+	resp.Schema = schema.Schema{MarkdownDescription: a.about, Attributes: attributes}
 }
 
-// short returns a duration of whole minutes as configurations write it.
-func short(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes())) }
+// ValidateConfig refuses what is wrong for every machine.
+func (a *invoked[C]) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
+	var c C
+	if resp.Diagnostics.Append(req.Config.Get(ctx, &c)...); a.refuse != nil && !resp.Diagnostics.HasError() {
+		a.refuse(c, &resp.Diagnostics)
+	}
+}
 
-// operate reads the machine of an action and calls do, while no other action of this run operates it. Terraform shows each state that the
-// machine enters. doing is an infinitive whose object is the node.
-func (o *operator) operate(ctx context.Context, on target, doing string, limit time.Duration, resp *action.InvokeResponse,
-	do func(m *machine.Machine, limit time.Duration) error,
-) {
-	defer o.Finish(ctx, &resp.Diagnostics)
-	limit, diags := on.Timeouts.Invoke(ctx, limit)
+// ModifyPlan refuses what the API version does not support.
+func (a *invoked[C]) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
+	var c C
+	if resp.Diagnostics.Append(req.Config.Get(ctx, &c)...); !a.Known() || resp.Diagnostics.HasError() {
+		return
+	}
+	if a.Requires(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
+		return
+	}
+	op := a.of(c, a.Pool)
+	if err := op.Offered(ctx, a.Site.Ironic); err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "use "+op.Action, err)
+	}
+}
+
+// Invoke does the operation. Terraform shows each state that the machine enters.
+func (a *invoked[C]) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
+	defer a.Finish(ctx, &resp.Diagnostics)
+	var c C
+	if resp.Diagnostics.Append(req.Config.Get(ctx, &c)...); resp.Diagnostics.HasError() {
+		return
+	}
+	op, label := a.of(c, a.Pool), c.on().NodeID.ValueString()
+	var diags diag.Diagnostics
+	op.Timeout, diags = c.on().Timeouts.Invoke(ctx, op.Timeout)
 	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {
 		return
 	}
-	m, done, err := o.Site.Operate(ctx, on.NodeID.ValueString())
-	if err != nil {
-		framework.ReportOnce(&resp.Diagnostics, doing+" node "+on.NodeID.ValueString(), nil, err)
-		return
-	}
-	defer done()
 	p := &progress{ctx: ctx, send: resp.SendProgress}
 	defer p.end()
-	m.Tell(p.tell)
-	err = do(m, limit)
-	framework.ReportOnce(&resp.Diagnostics, doing+" node "+ironic.NodeLabel(m.Node()), m.Node(), err)
+	runner := operate.Runner{Site: a.Site, By: operate.Operator(os.Getenv), Tell: func(_ *ironic.Node, text string) { p.tell(text) }}
+	end := runner.Invoke(ctx, op, label)
+	if end.Node != nil {
+		label = ironic.NodeLabel(end.Node)
+	}
+	framework.ReportOnce(&resp.Diagnostics, op.Doing+" node "+label, end.Node, end.Err, end.Left)
+	if end.Note != "" {
+		p.tell("node " + label + ": " + end.Note)
+	}
 }
 
 // progress sends messages to Terraform until the action ends. It is safe for concurrent use.

@@ -65,10 +65,10 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error, tainted ..
 }
 
 // ReportOnce adds an error for an operation that an action has requested. An interruption is an error, too, because no later run repeats
-// the operation. node is nil if it could not be read.
-func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err error) {
+// the operation. node is nil if it could not be read; left is as for failure.ExplainAction.
+func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err error, left string) {
 	if err != nil {
-		diags.AddError(failure.ExplainAction(doing, node, err))
+		diags.AddError(failure.ExplainAction(doing, node, err, left))
 	}
 }
 

@@ -72,7 +72,7 @@ func TestExplainAction_asksForNoApply(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, detail := failure.ExplainAction("do it to node-000", m.Node(), tt.do(t, m))
+				_, detail := failure.ExplainAction("do it to node-000", m.Node(), tt.do(t, m), "")
 				if !strings.Contains(detail, tt.want) {
 					t.Errorf("%q does not say %q", detail, tt.want)
 				}

@@ -137,13 +137,8 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 	return err
 }
 
-// Inspect inspects the free machine. A machine that was available becomes available again, for which Ironic may clean it.
-func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
-	return m.InspectFor(ctx, states.InPool(m.node), timeout)
-}
-
-// InspectFor is Inspect for a machine that, if pool, becomes available at the end, also if it is not so now.
-func (m *Machine) InspectFor(ctx context.Context, pool bool, timeout time.Duration) error {
+// Inspect inspects the free machine. If pool, it becomes available at the end, for which Ironic may clean it.
+func (m *Machine) Inspect(ctx context.Context, pool bool, timeout time.Duration) error {
 	if err := m.refuseUsed("inspects"); err != nil {
 		return err
 	}
@@ -176,6 +171,9 @@ func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.
 	return m.RunSteps(ctx, true, order, timeout)
 }
 
+// MayErase is the end of the sentence that refuses a cleaning with steps that erase disks.
+const MayErase = " would erase its disks. If that is what you want, set erase = true, or use metal clean --erase"
+
 // Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true.
 func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, timeout time.Duration) error {
 	if err := m.awaitEnd(ctx, time.Now().Add(timeout), timeout); err != nil {
@@ -194,8 +192,7 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 			return err
 		}
 		if len(erasing) > 0 {
-			return m.refuse("%s would erase its disks. If that is what you want, set erase = true, or use metal clean --erase",
-				strings.Join(erasing, ", "))
+			return m.refuse("%s", strings.Join(erasing, ", ")+MayErase)
 		}
 	}
 	return m.RunSteps(ctx, false, order, timeout)

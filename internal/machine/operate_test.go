@@ -30,7 +30,7 @@ var operations = map[string]struct {
 	"clean": {"manageable", func(t *testing.T, m *machine.Machine) error {
 		return m.Clean(t.Context(), harmless, false, time.Hour)
 	}},
-	"inspect": {"manageable", func(t *testing.T, m *machine.Machine) error { return m.Inspect(t.Context(), time.Hour) }},
+	"inspect": {"manageable", func(t *testing.T, m *machine.Machine) error { return m.Inspect(t.Context(), false, time.Hour) }},
 	"abort":   {"clean wait", func(t *testing.T, m *machine.Machine) error { return m.Abort(t.Context(), time.Hour) }},
 	"unhold":  {"clean hold", func(t *testing.T, m *machine.Machine) error { return m.Unhold(t.Context(), time.Hour) }},
 	"media": {"active", func(t *testing.T, m *machine.Machine) error {

@@ -109,7 +109,7 @@ func TestBootAdvice_afterTimeouts(t *testing.T) {
 		if got := strings.Contains(detail, "DHCP answers that card"); got != want {
 			t.Errorf("%q: %s", lastError, detail)
 		}
-		if _, detail = failure.ExplainAction("x", n, machine.FailedOn(n, "", "", nil)); strings.Contains(detail,
+		if _, detail = failure.ExplainAction("x", n, machine.FailedOn(n, "", "", nil), ""); strings.Contains(detail,
 			"DHCP answers that card") != want {
 			t.Errorf("in an action, %q: %s", lastError, detail)
 		}

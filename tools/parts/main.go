@@ -52,6 +52,7 @@ func run(args []string) error {
 	}
 	return errors.Join(
 		update(filepath.Join(root, "templates", "guides", "rights.md.tmpl"), map[string]string{"rights": table}),
+		update(filepath.Join(root, "templates", "guides", "operate.md"), map[string]string{"operations": operations()}),
 		update(filepath.Join(root, "README.md"), map[string]string{
 			"parts":  list(schemas.Schemas[provider]),
 			"status": untested(string(status)),

@@ -1,12 +1,9 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"slices"
 	"time"
 
@@ -109,15 +106,8 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		return err
 	}
 	ctx := cmd.Context()
-	if op.Needs != nil {
-		if op.Has, err = site.Ironic.Microversion(ctx); err != nil {
-			return &cli.Failure{Code: cli.ExitError, Err: err}
-		}
-	}
-	if op.Since > 0 {
-		if err := site.Ironic.Requires(ctx, op.Since, op.Feature); err != nil {
-			return &cli.Failure{Code: cli.ExitError, Err: err}
-		}
+	if err := op.Offered(ctx, site.Ironic); err != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
 	machines, err := s.Machines(ctx, site.Ironic, selected)
 	if err != nil {
@@ -136,7 +126,7 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		return err
 	}
 	to := newProgress(cmd, op.Command, len(machines))
-	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operator(s.Getenv), Tell: to.tell, End: to.end}
+	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operate.Operator(s.Getenv), Tell: to.tell, End: to.end}
 	results := runner.Run(ctx, op, tasks)
 	to.clear()
 	for _, notice := range site.Notices() {
@@ -207,17 +197,4 @@ func (f *operationFlags) confirm(cmd *cobra.Command, tasks []operate.Task) error
 		}
 	}
 	return confirmation{f.yes, f.yesErase}.ask(cmd, "machine", questions)
-}
-
-// operator names who runs the command, for notes on nodes: user and computer.
-func operator(getenv func(string) string) string {
-	name := cmp.Or(getenv("USER"), getenv("USERNAME"), "unknown")
-	if who, err := user.Current(); err == nil {
-		name = who.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return name
-	}
-	return name + "@" + host
 }

@@ -65,7 +65,8 @@ func errorText(r operate.Result) string {
 	case r.Outcome == operate.Interrupted && r.Plan == operate.Plan{}: // it was not decided again
 		return "The command was stopped before it sent anything."
 	}
-	return failure.ExplainCommand(r.Node, r.Err, r.Left)
+	_, detail := failure.ExplainAction("", r.Node, r.Err, r.Left)
+	return detail
 }
 
 // progress tells what happens to the machines: in one line that is redrawn if standard error is a terminal, otherwise in a line each.

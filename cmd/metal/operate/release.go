@@ -245,7 +245,7 @@ func writeReleased(to io.Writer, format string, all []released) error {
 		}
 		details := l.Does
 		if r.err != nil {
-			_, l.Error = failure.ExplainAction("", r.Node, r.err)
+			_, l.Error = failure.ExplainAction("", r.Node, r.err, "")
 			details = l.Error
 		}
 		lines[i] = l

@@ -36,20 +36,9 @@ func Explain(doing string, err error) (summary, detail string) {
 	return explain(doing, err, Advise(err))
 }
 
-// ExplainAction is Explain for an operation that an action has requested: no later apply repeats it. node is as last seen; nil if it could
-// not be read.
-func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail string) {
-	return explainAction(doing, node, err, "")
-}
-
-// ExplainCommand is the detail of ExplainAction for a command of metal. left says what the command has not done and how it is done, in
-// sentences; "" if nothing is left half done.
-func ExplainCommand(node *ironic.Node, err error, left string) string {
-	_, detail := explainAction("", node, err, left)
-	return detail
-}
-
-func explainAction(doing string, node *ironic.Node, err error, left string) (summary, detail string) {
+// ExplainAction is Explain for an operation that an action or a command of metal does: no later apply repeats it. node is as last seen; nil
+// if it could not be read. left says what it has not done and how that is done, in sentences; "" if nothing is left half done.
+func ExplainAction(doing string, node *ironic.Node, err error, left string) (summary, detail string) {
 	if !IsUnwatched(err) && api.IsInterrupted(err) {
 		summary = "Could not " + doing
 		queued, down := As(err, KindQueued), As(err, KindDown)

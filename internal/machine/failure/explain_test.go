@@ -30,13 +30,13 @@ func TestExplainAction_interrupted(t *testing.T) {
 			"Ironic goes on with what was started",
 		},
 	} {
-		if _, detail := failure.ExplainAction("inspect node n", tt.node, context.Canceled); !strings.Contains(detail, tt.want) {
+		if _, detail := failure.ExplainAction("inspect node n", tt.node, context.Canceled, ""); !strings.Contains(detail, tt.want) {
 			t.Errorf("%s: %q", name, detail)
 		}
 		if tt.node == nil {
 			continue
 		}
-		if text := failure.ExplainCommand(tt.node, context.Canceled, "It was to be back. Run x."); !strings.HasSuffix(text,
+		if _, text := failure.ExplainAction("", tt.node, context.Canceled, "It was to be back. Run x."); !strings.HasSuffix(text,
 			"). It was to be back. Run x.") {
 			t.Errorf("%s, with something left: %q", name, text)
 		}

@@ -39,8 +39,8 @@ var noted = map[string][]Goal{
 // plainUser is the name of a user at a computer, without anything that could be taken for other words of a message.
 var plainUser = regexp.MustCompile(`^[\pL\pN._@\\+-]+$`)
 
-// Operation is the note of an operation that a command of metal does by several requests. The command writes it before the first of them,
-// and removes it at the end. If the command is killed, the note tells the next one what is left to do. Like a mark of creation it is stored
+// Operation is the note of an operation that a command of metal, or the action that does the same, does by several requests. It is written
+// before the first of them, and removed at the end. If the process is killed, the note tells the next one what is left to do. Like a mark of creation it is stored
 // as an object with the run as its only key, so that a command replaces or removes no note but the one that it has read.
 type Operation struct {
 	Run     string    `json:"-"`

@@ -10,13 +10,17 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// BMCTimeout is how long a request to a BMC may take by default.
-const BMCTimeout = 10 * time.Minute
+// How long a request to a BMC may take by default.
+const (
+	BMCTimeout = 10 * time.Minute
+	NMITimeout = 5 * time.Minute
+)
 
 // NMI returns the operation that sends machines a non-maskable interrupt.
 func NMI() Operation {
 	return Operation{
-		Command: "nmi", Doing: "send an NMI to", Timeout: BMCTimeout, Since: api.VersionNMI, Feature: "sending an NMI",
+		Command: "nmi", Action: "metal_nmi", Instead: "node inject nmi", Doing: "send an NMI to", Timeout: NMITimeout,
+		Since: api.VersionNMI, Feature: "sending an NMI", Worst: Cuts,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}
@@ -35,16 +39,17 @@ func NMI() Operation {
 // Media returns the operation that inserts an image into a virtual device, in place of another. An empty image empties the device.
 func Media(device ironic.Device, image string) Operation {
 	op := Operation{
-		Command: "virtual-media attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia,
-		Feature: "changing virtual media",
-		Goal:    notes.GoalMedia + notes.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
+		Command: "virtual-media attach", Action: "metal_virtual_media", Instead: "node attach vmedia",
+		Doing:   map[bool]string{true: "detach virtual media from", false: "attach virtual media to"}[image == ""],
+		Timeout: BMCTimeout, Since: api.VersionVirtualMedia, Feature: "changing virtual media", Worst: Restarts,
+		Goal: notes.GoalMedia + notes.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.ChangeMedia(ctx, device, image, timeout)
 		},
 	}
 	does := "replaces what is in its virtual " + string(device)
 	if image == "" {
-		op.Command, op.Doing, does = "virtual-media detach", "detach virtual media from", "empties its virtual "+string(device)
+		op.Command, op.Instead, does = "virtual-media detach", "node detach vmedia", "empties its virtual "+string(device)
 	}
 	op.Decide = func(node *ironic.Node) Plan { return Plan{Refused: busyWith(node), Harm: unsettles(node), Does: does} }
 	return op
@@ -65,7 +70,7 @@ func BootDevice(device ironic.Device, persistent bool) Operation {
 		does = "makes it boot from " + string(device) + " from now on"
 	}
 	return Operation{
-		Command: "boot-device set", Doing: "set the boot device of", Timeout: BMCTimeout,
+		Command: "boot-device set", Instead: "node boot device set", Doing: "set the boot device of", Timeout: BMCTimeout, Worst: Restarts,
 		Decide: func(node *ironic.Node) Plan { return Plan{Refused: busyWith(node), Harm: unsettles(node), Does: does} },
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.BootFrom(ctx, device, persistent, timeout)

@@ -15,7 +15,7 @@ import (
 // nodes are in maintenance, as Ironic asks. pool removes temporary server profiles; nil: there is no appliance.
 func Delete(pool *sharing.Pool, dead bool) Operation {
 	return Operation{
-		Command: "delete", Doing: "delete", Timeout: RecordTimeout,
+		Command: "delete", Instead: "node delete", Doing: "delete", Timeout: RecordTimeout, Worst: Cuts,
 		Decide: func(node *ironic.Node) Plan { return decideDelete(node, dead) },
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			if pool != nil && !isUsed(m.Node()) {

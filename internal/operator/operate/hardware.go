@@ -3,7 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"time"
 
@@ -31,7 +31,9 @@ const (
 func Inspect(pool *sharing.Pool) Operation {
 	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
 	return Operation{
-		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: notes.GoalAvailable, Several: returns, Guarded: true,
+		Command: "inspect", Action: "metal_inspect", Instead: "node manage, node inspect, node provide", Doing: "inspect",
+		Timeout: InspectTimeout, Worst: Erases, Goal: notes.GoalAvailable, Guarded: true,
+		Several: func(node *ironic.Node) bool { return returns(node) && inspectedFor(node) == nil },
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
 				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {
@@ -46,19 +48,38 @@ func Inspect(pool *sharing.Pool) Operation {
 				plan.Harm = max(Restarts, harmOfCleaning(node))
 				plan.Does = "inspects it and makes it available again, for which Ironic erases its disks unless automated cleaning is off"
 			}
+			if o := inspectedFor(node); o != nil && plan.Refused == "" {
+				plan.Before = fmt.Sprintf("%s, had inspected it already. To inspect it once more, do it again", o)
+				if states.InPool(node) {
+					plan.Harm, plan.Does = Harmless, "removes the note of "+o.String()+", and has inspected it"
+				}
+			}
 			return plan
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
-			err := m.InspectFor(ctx, returns(m.Node()), timeout)
-			return errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout))
+			inspect := func() error { return m.Inspect(ctx, returns(m.Node()), timeout) }
+			if inspectedFor(m.Node()) != nil { // to do that again would erase the disks once more
+				inspect = func() error { return m.Reach(ctx, states.GoalAvailable, timeout) }
+			}
+			return errors.Join(inspect(), pool.EndTemporaryOf(ctx, m.Node(), timeout))
 		},
 	}
+}
+
+// inspectedFor returns the operation whose note is on a machine, if it has inspected the machine and has not failed, so that the machine only
+// is to return to the pool, or has done so; nil if there is none.
+func inspectedFor(n *ironic.Node) *notes.Operation {
+	o := notes.OperationOf(n)
+	if o == nil || o.Goal != notes.GoalAvailable || !o.Failed.IsZero() || !machine.InspectedAt(n).After(o.Since) {
+		return nil
+	}
+	return o
 }
 
 // Manage returns the operation that makes free machines manageable: Ironic verifies enrolled ones, and takes others out of the pool.
 func Manage() Operation {
 	return Operation{
-		Command: "manage", Doing: "manage", Timeout: ManageTimeout,
+		Command: "manage", Instead: "node manage", Doing: "manage", Timeout: ManageTimeout,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{
 				Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: machine.UsedReason(node, "manages"),
@@ -81,7 +102,7 @@ func Manage() Operation {
 // Provide returns the operation that makes free machines available, for which Ironic cleans them. pool as for Inspect.
 func Provide(pool *sharing.Pool) Operation {
 	return Operation{
-		Command: "provide", Doing: "provide", Timeout: CleanTimeout,
+		Command: "provide", Instead: "node provide", Doing: "provide", Timeout: CleanTimeout, Worst: Erases,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{
 				Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: harmOfCleaning(node),
@@ -109,8 +130,10 @@ func Provide(pool *sharing.Pool) Operation {
 
 // Clean returns the operation that runs steps on manageable machines. erase: the steps may erase disks.
 func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
+	since, feature := neededFor(order, 0, "cleaning", api.VersionNoRamdisk)
 	return Operation{
-		Command: "clean", Doing: "clean", Timeout: CleanTimeout, Since: sinceOf(order, 0, api.VersionNoRamdisk), Feature: "cleaning so",
+		Command: "clean", Action: "metal_clean", Instead: "node clean", Doing: "clean", Timeout: CleanTimeout, Since: since,
+		Feature: feature, Worst: Erases,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{Refused: machine.UsedReason(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) +
 				" on it, for which it restarts"}
@@ -123,7 +146,7 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = " +
 					"\"manageable\" on its metal_host, or use metal manage"
 			case len(steps) > 0 && !erase:
-				plan.Refused = strings.Join(steps, ", ") + " would erase its disks. If that is what you want, use --erase"
+				plan.Refused = strings.Join(steps, ", ") + machine.MayErase
 			case erase:
 				plan.Harm, plan.Does = Erases, "runs "+machine.StepNames(order)+" on it, which may erase its disks"
 			}
@@ -138,14 +161,17 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 
 // Service returns the operation that runs steps on deployed machines.
 func Service(order ironic.Order) Operation {
+	since, feature := neededFor(order, api.VersionService, "servicing", api.VersionServiceRamdisk)
 	return Operation{
-		Command: "service", Doing: "service", Timeout: ServiceTimeout, Since: sinceOf(order, api.VersionService, api.VersionServiceRamdisk),
-		Feature: "servicing so",
+		Command: "service", Action: "metal_service", Instead: "node service", Doing: "service", Timeout: ServiceTimeout, Since: since,
+		Feature: feature, Worst: Cuts,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{Harm: Cuts, Does: "runs " + machine.StepNames(order) + " on it, for which its system restarts"}
 			switch steps := machine.Erasing(order.Steps); {
 			case !states.Serviceable(ironic.State(node.ProvisionState)):
-				plan.Refused = "Ironic services only deployed machines. Clean a free one instead: metal clean"
+				plan.Refused = "Ironic services only deployed machines. Clean a free one instead: the action metal_clean, or metal clean"
+			case busyWith(node) != "": // it may be what a killed run has begun, and must not run twice
+				plan.Refused = busyWith(node)
 			case len(steps) > 0:
 				plan.Refused = "it is deployed, and " + strings.Join(steps, ", ") + " would erase its disks"
 			}
@@ -157,22 +183,23 @@ func Service(order ironic.Order) Operation {
 	}
 }
 
-// sinceOf returns the first version of the API that runs an order. verb: that has its verb; ramdisk: that runs steps without a ramdisk.
-func sinceOf(order ironic.Order, verb, ramdisk api.Microversion) api.Microversion {
-	since := []api.Microversion{verb}
-	if order.Runbook != "" {
-		since = append(since, api.VersionRunbooks)
+// neededFor returns the first version of the API that runs an order, and what needs it. verb: that has the verb for doing it; ramdisk: that
+// runs steps without a ramdisk, which no runbook asks for.
+func neededFor(order ironic.Order, verb api.Microversion, doing string, ramdisk api.Microversion) (api.Microversion, string) {
+	switch {
+	case order.Runbook != "":
+		return api.VersionRunbooks, doing + " by a runbook"
+	case order.NoRamdisk:
+		return ramdisk, doing + " without the ramdisk"
 	}
-	if order.NoRamdisk {
-		since = append(since, ramdisk)
-	}
-	return slices.Max(since)
+	return verb, doing
 }
 
 // Abort returns the operation that ends what Ironic waits for on a machine, also while a run of Terraform waits for it.
 func Abort() Operation {
 	return Operation{
-		Command: "abort", Doing: "abort the operation on", Timeout: AbortTimeout, DuringRuns: true,
+		Command: "abort", Action: "metal_abort", Instead: "node abort", Doing: "abort the operation on", Timeout: AbortTimeout,
+		Worst: Cuts, DuringRuns: true,
 		Decide: func(node *ironic.Node) Plan {
 			if _, can := states.Abortable(ironic.State(node.ProvisionState)); !can {
 				return Plan{Refused: "Ironic can end an operation only while it waits for the machine or is held, and there is none"}
@@ -195,8 +222,8 @@ func Abort() Operation {
 // Unhold returns the operation that continues what a step holds.
 func Unhold() Operation {
 	return Operation{
-		Command: "unhold", Doing: "continue the operation on", Timeout: AbortTimeout, Since: api.VersionUnhold,
-		Feature: "continuing a held operation", DuringRuns: true,
+		Command: "unhold", Action: "metal_unhold", Instead: "node unhold", Doing: "continue the operation on", Timeout: AbortTimeout,
+		Since: api.VersionUnhold, Feature: "continuing a held operation", Worst: Erases, DuringRuns: true,
 		Decide: func(node *ironic.Node) Plan {
 			if !states.Held(ironic.State(node.ProvisionState)) {
 				return Plan{Refused: "no step holds it"}

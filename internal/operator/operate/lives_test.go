@@ -123,7 +123,7 @@ func TestUndeploy_tellsWhatIsLeftWhenStopped(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(90*time.Second, stop)
 		got := do(ctx, t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id)
-		text := failure.ExplainCommand(got.Node, got.Err, got.Left)
+		_, text := failure.ExplainAction("", got.Node, got.Err, got.Left)
 		if got.Outcome != operate.Interrupted || strings.Contains(text, "No apply") || !strings.Contains(text, "Allocation "+spec.Name) ||
 			!strings.Contains(text, "run: metal undeploy ") {
 			t.Errorf("%s: %s", got.Outcome, text)

@@ -1,5 +1,5 @@
-// Package operate does one operation on many machines, as an operator asks for it. What an operation does to a machine is decided by its
-// Decide, before anything is sent; Runner executes it under the provisioning limit of the site.
+// Package operate does one operation on many machines, as an operator asks for it, or on the machine of an action. What an operation does to
+// a machine is decided by its Decide, before anything is sent; Runner executes it under the provisioning limit of the site.
 package operate
 
 import (
@@ -21,6 +21,7 @@ type Plan struct {
 	Refused string // why the operation cannot be done, as a sentence; empty: it can
 	Harm    Harm
 	Does    string // what happens to the machine, as a sentence without the machine, such as "cuts its power"
+	Before  string // what an earlier run of the operation has done already, as a sentence; empty: nothing
 	AtWork  string // the run of Terraform, or the other command of metal, that may be at work on the machine; empty: none
 }
 
@@ -37,13 +38,17 @@ func (p *Plan) isOther(than Plan) bool {
 	return strings.TrimSuffix(p.Does, p.warning()) != strings.TrimSuffix(than.Does, than.warning())
 }
 
-// Operation is what an operator asks of machines.
+// Operation is what an operator asks of machines by a command of metal, or a configuration of one machine by an action.
 type Operation struct {
 	Command string           // the command of metal, such as "power off"
+	Action  string           // the action that does the same, such as "metal_power"; empty: none
+	Instead string           // the command of OpenStack's baremetal, without that word
 	Doing   string           // infinitive that goes before "node NAME", such as "switch off"
 	Timeout time.Duration    // how long the operation may take by default, without the time that a machine waits for a slot
 	Since   api.Microversion // the first version of the API that has it; zero: all
 	Feature string           // what needs Since, for messages
+	// Worst is the worst that it does to a machine, if no run is at work on it. What it does to one may be less, and never more.
+	Worst Harm
 	// Needs is Since where that depends on the machine; nil: it does not.
 	Needs func(node *ironic.Node) api.Microversion
 	Has   api.Microversion // the version of the API in use, for Needs; zero: it is not known
@@ -66,9 +71,25 @@ type Operation struct {
 	Guarded bool
 }
 
+// Offered returns an error if the version of the API in use does not have the operation. It notes that version for Needs.
+func (op *Operation) Offered(ctx context.Context, client *ironic.Client) (err error) {
+	if op.Needs != nil {
+		if op.Has, err = client.Microversion(ctx); err != nil {
+			return err
+		}
+	}
+	if op.Since == 0 {
+		return nil
+	}
+	return client.Requires(ctx, op.Since, op.Feature)
+}
+
 // Plan says what the operation does to a machine now. Where a run or a command may be at work, it does as much harm as a cut of the power.
 func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
-	plan := bounded(op.Decide(notes.WithoutOldOperation(node, seen.Now)), op.Command)
+	plan := op.Decide(notes.WithoutOldOperation(node, seen.Now))
+	if plan.Refused == "" && plan.Harm > op.Worst {
+		plan.Refused = fmt.Sprintf("a defect in metal: metal %s must not do that. Please report it", op.Command)
+	}
 	if op.Needs != nil && op.Has > 0 && plan.Refused == "" {
 		if since := op.Needs(node); since > op.Has {
 			plan.Refused = fmt.Sprintf("to %s a node in this state needs API %s of Ironic, and %s is in use", op.Doing, since, op.Has)

@@ -43,6 +43,11 @@ func uncleaned(n *ironic.Node) { n.AutomatedClean = new(bool) }
 // retired retires a node.
 func retired(n *ironic.Node) { n.Retired = true }
 
+// inspected says that a node was inspected so long ago.
+func inspected(ago time.Duration) func(*ironic.Node) {
+	return func(n *ironic.Node) { n.InspectionFinishedAt = new(now.Add(-ago)) }
+}
+
 // noted puts a note on a node that run has left so long ago.
 func noted(key string, ago time.Duration) func(*ironic.Node) {
 	const run = "22222222-2222-4222-8222-222222222222"
@@ -114,6 +119,14 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 			inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Erases,
 			"", "available again", false,
 		},
+		"inspect, after a killed one that has inspected": {
+			inspect, node("available", noted("terraform_metal_operation", time.Hour), inspected(time.Minute)), operate.Harmless,
+			"", "removes the note of metal inspect of eve@desk", false,
+		},
+		"inspect, after a killed one, inspected before": {
+			inspect, node("available", noted("terraform_metal_operation", time.Hour), inspected(2*time.Hour)), operate.Erases,
+			"", "available again", false,
+		},
 		"inspect, a note of a time to come": {
 			inspect, node("manageable", noted("terraform_metal_operation", -time.Hour)), operate.Restarts,
 			"", "leaves it manageable", false,
@@ -139,6 +152,7 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"clean, must not erase": {operate.Clean(nil, wipes, false), node("manageable"), operate.Restarts, "--erase", "", false},
 		"service":               {operate.Service(steps), node("active"), operate.Cuts, "", "its system restarts", false},
 		"service, erases":       {operate.Service(wipes), node("active"), operate.Cuts, "would erase its disks", "", false},
+		"service, in service":   {operate.Service(steps), node("servicing"), operate.Cuts, "operation on it is in progress", "", false},
 		"service, free":         {operate.Service(steps), node("manageable"), operate.Cuts, "metal clean", "", false},
 		"abort, while a run waits": {
 			abort, node("wait call-back", reserved, noted("terraform_metal_reservation", time.Minute)),

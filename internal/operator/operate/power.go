@@ -14,30 +14,30 @@ import (
 // PowerTimeout is how long a change of power may take by default.
 const PowerTimeout = 15 * time.Minute
 
+// powers are what the power actions do not have in common.
+var powers = map[machine.PowerAction]Operation{
+	machine.ActionOn:         {Command: "power on", Instead: "node power on", Doing: "switch on", Worst: Harmless},
+	machine.ActionOff:        {Command: "power off", Instead: "node power off", Doing: "switch off", Worst: Cuts},
+	machine.ActionSoftOff:    {Command: "power off --soft", Instead: "node power off --soft", Doing: "shut down", Worst: Cuts},
+	machine.ActionReboot:     {Command: "power reboot", Instead: "node reboot", Doing: "restart", Worst: Cuts},
+	machine.ActionSoftReboot: {Command: "power reboot --soft", Instead: "node reboot --soft", Doing: "restart", Worst: Cuts},
+}
+
 // Power returns the operation that does a power action.
 func Power(action machine.PowerAction) Operation {
-	op := Operation{Timeout: PowerTimeout, Feature: "asking an operating system to shut down"}
-	switch action {
-	case machine.ActionOn:
-		op.Command, op.Doing = "power on", "switch on"
-	case machine.ActionOff:
-		op.Command, op.Doing = "power off", "switch off"
-	case machine.ActionSoftOff:
-		op.Command, op.Doing = "power off --soft", "shut down"
-	case machine.ActionReboot:
-		op.Command, op.Doing = "power reboot", "restart"
-	case machine.ActionSoftReboot:
-		op.Command, op.Doing = "power reboot --soft", "restart"
-	}
-	op.Goal, op.Guarded = notes.GoalPowerOn, true
+	op := powers[action]
+	op.Action, op.Timeout, op.Goal, op.Guarded = "metal_power", PowerTimeout, notes.GoalPowerOn, true
 	if action == machine.ActionSoftReboot {
 		op.Several = func(node *ironic.Node) bool { return machine.Power(node) != "off" }
 	}
 	if action == machine.ActionSoftOff || action == machine.ActionSoftReboot {
-		op.Since = api.VersionSoftPower
+		op.Since, op.Feature = api.VersionSoftPower, "asking an operating system to shut down"
 	}
 	op.Decide = func(node *ironic.Node) Plan { return decidePower(action, node) }
 	op.Do = func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+		if n := m.Node(); action == machine.ActionSoftReboot && keeps(n, notes.GoalPowerOn) && n.TargetPowerState == "power on" {
+			return m.SetPower(ctx, true, timeout) // the end of the restart that a killed run has begun
+		}
 		return m.ChangePower(ctx, action, timeout)
 	}
 	return op

@@ -16,7 +16,8 @@ import (
 // sent to the machine; other members of the group may change next.
 func Ready() Operation {
 	return Operation{
-		Command: "ready", Doing: "say of", Timeout: RecordTimeout,
+		Command: "ready", Instead: "node unset --extra " + notes.KeyTurn + " --extra " + notes.KeyHostTurn, Doing: "say of",
+		Timeout: RecordTimeout, Worst: Restarts,
 		Decide: func(node *ironic.Node) Plan {
 			all := notes.TurnsOf(node)
 			if len(all) == 0 {

@@ -19,7 +19,8 @@ const RecordTimeout = 15 * time.Minute
 // Maintenance returns the operation that puts machines into maintenance, or ends that.
 func Maintenance(want machine.Maintenance) Operation {
 	op := Operation{
-		Command: "maintenance on", Doing: "put into maintenance", Timeout: RecordTimeout, DuringRuns: true,
+		Command: "maintenance on", Instead: "node maintenance set", Doing: "put into maintenance", Timeout: RecordTimeout, Worst: Restarts,
+		DuringRuns: true,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			deadline := time.Now().Add(timeout)
 			set := func(to machine.Maintenance) error {
@@ -34,7 +35,7 @@ func Maintenance(want machine.Maintenance) Operation {
 		},
 	}
 	if !want.On {
-		op.Command, op.Doing = "maintenance off", "end the maintenance of"
+		op.Command, op.Instead, op.Doing = "maintenance off", "node maintenance unset", "end the maintenance of"
 	}
 	op.Decide = func(node *ironic.Node) Plan {
 		same := node.Maintenance == want.On && (!want.On || node.MaintenanceReason == want.Reason && node.Fault == "")
@@ -63,8 +64,8 @@ func Maintenance(want machine.Maintenance) Operation {
 // first, because Ironic retires none there (reference/ironic.md#retired-nodes).
 func Retire(reason string) Operation {
 	return Operation{
-		Command: "retire", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired,
-		Several: states.InPool,
+		Command: "retire", Instead: "node set --retired", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired,
+		Feature: "retiring", Worst: Restarts, Goal: notes.GoalRetired, Several: states.InPool,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}
@@ -94,8 +95,8 @@ func Retire(reason string) Operation {
 // Unretire returns the operation that ends the retirement of machines, also that of a quarantine. They stay in their state.
 func Unretire() Operation {
 	return Operation{
-		Command: "unretire", Doing: "end the retirement of", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring",
-		Goal: notes.GoalRetired,
+		Command: "unretire", Instead: "node unset --retired", Doing: "end the retirement of", Timeout: RecordTimeout,
+		Since: api.VersionRetired, Feature: "retiring", Worst: Restarts, Goal: notes.GoalRetired,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}

@@ -17,7 +17,8 @@ const RescueTimeout = time.Hour
 // Rescue returns the operation that boots the rescue system of deployed machines, with a password for its user rescue.
 func Rescue(password string) Operation {
 	return Operation{
-		Command: "rescue", Doing: "rescue", Timeout: RescueTimeout, Since: api.VersionRescue, Feature: "rescue mode",
+		Command: "rescue", Instead: "node rescue", Doing: "rescue", Timeout: RescueTimeout, Since: api.VersionRescue,
+		Feature: "rescue mode", Worst: Cuts,
 		Decide: decideRescue,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return deploy.EnterRescue(ctx, m, m.Node().InstanceUUID, password, timeout)
@@ -45,7 +46,8 @@ func decideRescue(node *ironic.Node) Plan {
 // Unrescue returns the operation that ends the rescue system of machines and starts what is deployed on them.
 func Unrescue() Operation {
 	return Operation{
-		Command: "unrescue", Doing: "unrescue", Timeout: RescueTimeout, Since: api.VersionRescue, Feature: "rescue mode",
+		Command: "unrescue", Instead: "node unrescue", Doing: "unrescue", Timeout: RescueTimeout, Since: api.VersionRescue,
+		Feature: "rescue mode", Worst: Cuts,
 		Decide: decideUnrescue,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return deploy.LeaveRescue(ctx, m, m.Node().InstanceUUID, timeout)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -56,16 +58,22 @@ func Tasks(op Operation, machines []ironic.Node, seen Seen) []Task {
 	tasks := make([]Task, len(machines))
 	for i := range machines {
 		node := &machines[i]
-		tasks[i] = Task{Node: node, Told: op.Plan(node, seen)}
-		if left := notes.UnfinishedOperation(node, seen.Now); left != nil {
-			fate := ", is at work or was killed"
-			if !left.Failed.IsZero() {
-				fate = ""
-			}
-			tasks[i].Left = fmt.Sprintf("node %s: %s%s: %s", ironic.NodeLabel(node), left, fate, left.Left())
-		}
+		tasks[i] = Task{Node: node, Told: op.Plan(node, seen), Left: unfinishedOn(node, seen.Now)}
 	}
 	return tasks
+}
+
+// unfinishedOn says which operation has not ended on a machine, as a sentence; "" if there is none.
+func unfinishedOn(node *ironic.Node, now time.Time) string {
+	left := notes.UnfinishedOperation(node, now)
+	if left == nil {
+		return ""
+	}
+	fate := ", is at work or was killed"
+	if !left.Failed.IsZero() {
+		fate = ""
+	}
+	return fmt.Sprintf("node %s: %s%s: %s", ironic.NodeLabel(node), left, fate, left.Left())
 }
 
 // changed says why what was confirmed is not what the operation does to a machine now; "" if it is. Nobody was asked about a machine that
@@ -94,12 +102,25 @@ type Runner struct {
 	Parallel int           // how many machines it works on at once; the provisioning limit holds besides
 	Timeout  time.Duration // zero: that of the operation
 
-	By string // user and computer, for notes on nodes
+	By string // for notes on nodes: Operator
 
 	// Tell reports what happens to a machine while an operation is in progress.
 	Tell func(node *ironic.Node, status string)
 	// End reports the result of each machine, when it has ended.
 	End func(Result)
+}
+
+// Operator names who runs a program, for notes on nodes: user and computer. getenv is as os.Getenv.
+func Operator(getenv func(string) string) string {
+	name := cmp.Or(getenv("USER"), getenv("USERNAME"), "unknown")
+	if who, err := user.Current(); err == nil {
+		name = who.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
 }
 
 // Run does an operation on machines, and returns their results in the order of the tasks. When ctx ends, it begins no other machine, and
@@ -123,7 +144,9 @@ func (r *Runner) Run(ctx context.Context, op Operation, tasks []Task) []Result {
 		}
 		all.Go(func() {
 			defer func() { <-places }()
+			began := time.Now()
 			results[i] = r.one(ctx, op, tasks[i])
+			results[i].Took = time.Since(began)
 			r.end(results[i])
 		})
 	}
@@ -139,55 +162,92 @@ func (r *Runner) end(result Result) {
 
 // one does an operation on a machine, if that is what was confirmed: it is decided again with the machine as it is now.
 func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) {
-	began := time.Now()
 	ctx, traced := operation.Begin(ctx, op.Command, task.Node, r.Site.Ironic)
 	defer func() { traced.End(end.Err) }()
 	defer func() {
 		if cause := recover(); cause != nil {
-			end = result(task.Node, Plan{}, r.defect(ctx, op, task.Node, cause), began)
+			end = result(task.Node, Plan{}, r.defect(ctx, op, task.Node, cause))
 		}
 	}()
 	m, done, err := r.Site.Operate(ctx, task.Node.UUID)
 	if err != nil {
-		return result(task.Node, Plan{}, err, began)
+		return result(task.Node, Plan{}, err)
 	}
 	defer done()
 	m.PartOf(traced)
 	plan := op.Plan(m.Node(), Look(ctx, r.Site, []ironic.Node{*m.Node()}))
-	changed := task.changed(op, m.Node(), plan)
-	switch {
-	case plan.Refused != "":
-		return result(m.Node(), plan, machine.RefusedFor(m.Node(), plan.Refused), began)
-	case plan.Nothing:
-		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged, Took: time.Since(began)}
-	case changed != "":
-		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+
-			". Run the command again"), began)
+	end = r.execute(ctx, op, m, plan, task.changed(op, m.Node(), plan))
+	end.Left = leftBy(end, r.Site.Ironic.ServerNow(), "run")
+	return end
+}
+
+// Invoke does an operation on a machine, by name or UUID, of which nobody is asked to confirm anything, because an action wants it. The
+// result has no node if it could not be read.
+func (r *Runner) Invoke(ctx context.Context, op Operation, ref string) Result {
+	if err := op.Offered(ctx, r.Site.Ironic); err != nil {
+		return result(nil, Plan{}, err)
 	}
+	m, done, err := r.Site.Operate(ctx, ref)
+	if err != nil {
+		return result(nil, Plan{}, err)
+	}
+	defer done()
+	now := r.Site.Ironic.ServerNow()
+	if left := unfinishedOn(m.Node(), now); left != "" {
+		r.Tell(m.Node(), left)
+	}
+	r.follow(m)
+	end := r.execute(ctx, op, m, op.Plan(m.Node(), Seen{Now: now}), "")
+	end.Left = leftBy(end, r.Site.Ironic.ServerNow(), "invoke the action again, or run")
+	return end
+}
+
+// follow tells the states of a machine.
+func (r *Runner) follow(m *machine.Machine) {
 	if r.Tell != nil {
 		m.Tell(func(status string) { r.Tell(m.Node(), status) })
 	}
+}
+
+// execute does what an operation was decided to do to a machine. changed says why that is not what was confirmed; "" if it is.
+func (r *Runner) execute(ctx context.Context, op Operation, m *machine.Machine, plan Plan, changed string) Result {
+	switch {
+	case plan.Refused != "":
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), plan.Refused))
+	case plan.Nothing:
+		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged}
+	case changed != "":
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+
+			". Run the command again"))
+	}
+	r.follow(m)
 	timeout := op.Timeout
 	if r.Timeout > 0 {
 		timeout = r.Timeout
 	}
 	warning, err := r.noted(ctx, op, m, timeout)
-	end = result(m.Node(), plan, err, began)
+	end := result(m.Node(), plan, err)
 	if end.Outcome == Refused && m.Acted() {
 		end.Outcome = Failed
 	}
-	switch {
-	case end.Outcome == Done && op.Note != nil:
-		end.Note = op.Note(end.Node)
-	case end.Outcome == Failed, end.Outcome == Interrupted:
-		end.Left = leftOn(end.Node, r.Site.Ironic.ServerNow())
+	said := []string{warning}
+	if end.Outcome == Done && op.Note != nil {
+		said = append(said, op.Note(end.Node))
 	}
-	end.Note = strings.Join(slices.DeleteFunc([]string{end.Note, warning}, func(text string) bool { return text == "" }), "; ")
+	if end.Outcome == Done {
+		said = append(said, plan.Before)
+	}
+	end.Note = strings.Join(slices.DeleteFunc(said, func(text string) bool { return text == "" }), "; ")
 	return end
 }
 
-// leftOn says what an operation that has not ended has left to do on a machine, and how that is done, in sentences; "" if there is nothing.
-func leftOn(node *ironic.Node, now time.Time) string {
+// leftBy says what an operation that has not ended has left to do on a machine, and how that is done, in sentences; "" if there is nothing.
+// how says what to do with the command that does it.
+func leftBy(end Result, now time.Time, how string) string {
+	node := end.Node
+	if end.Outcome != Failed && end.Outcome != Interrupted {
+		return ""
+	}
 	if spec := notes.SuspendedAllocation(node); spec != nil && (node.InstanceUUID != spec.UUID || states.LosesReservation(node)) {
 		return fmt.Sprintf("Allocation %s, which Ironic deletes with what is deployed, is not created again yet: without it, others can "+
 			"reserve the machine. The next apply does that. To do it now, run: metal undeploy %s",
@@ -195,7 +255,7 @@ func leftOn(node *ironic.Node, now time.Time) string {
 	}
 	if o := notes.UnfinishedOperation(node, now); o != nil {
 		left := o.Left()
-		return fmt.Sprintf("%s. To do the rest, run: %s", strings.ToUpper(left[:1])+left[1:], o.Again(node))
+		return fmt.Sprintf("%s. To do the rest, %s: %s", strings.ToUpper(left[:1])+left[1:], how, o.Again(node))
 	}
 	return ""
 }
@@ -213,8 +273,8 @@ func (r *Runner) defect(ctx context.Context, op Operation, node *ironic.Node, ca
 	}
 }
 
-func result(node *ironic.Node, plan Plan, err error, began time.Time) Result {
-	end := Result{Node: node, Plan: plan, Outcome: Done, Err: err, Took: time.Since(began)}
+func result(node *ironic.Node, plan Plan, err error) Result {
+	end := Result{Node: node, Plan: plan, Outcome: Done, Err: err}
 	switch {
 	case err == nil:
 	case failure.IsInterrupted(err):

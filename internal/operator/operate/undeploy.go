@@ -27,7 +27,7 @@ const UndeployTimeout = 2 * time.Hour
 // allocation that has reserved it, unless release is true. pool removes temporary server profiles; nil: there is no appliance.
 func Undeploy(pool *sharing.Pool, release bool) Operation {
 	return Operation{
-		Command: "undeploy", Doing: "undeploy", Timeout: UndeployTimeout,
+		Command: "undeploy", Instead: "node undeploy", Doing: "undeploy", Timeout: UndeployTimeout, Worst: Erases,
 		Decide: func(node *ironic.Node) Plan { return decideUndeploy(node, release) },
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return undeploy(ctx, m, pool, release, timeout)
