@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -153,11 +154,7 @@ func (p *progress) tell(text string) {
 	if p.ended {
 		return
 	}
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		p.send(action.InvokeProgressEvent{Message: text})
-	}()
+	sent := routine.Go(func() { p.send(action.InvokeProgressEvent{Message: text}) }, func(*routine.PanicError) {})
 	select {
 	case <-sent:
 	case <-p.ctx.Done():

@@ -207,3 +207,20 @@ func (d Deployment) Digest() string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
+
+// editsOf returns the edits that give instance_info the wanted values and remove stale keys that are not wanted.
+func editsOf(info, want map[string]any, stale []string) (patch ironic.Patch) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if !ironic.SameJSON(info[key], want[key]) {
+			patch.Set("/instance_info/"+key, want[key])
+		}
+	}
+	slices.Sort(stale)
+	for _, key := range slices.Compact(stale) {
+		_, wanted := want[key]
+		if _, exists := info[key]; exists && !wanted {
+			patch.Remove("/instance_info/" + key)
+		}
+	}
+	return patch
+}

@@ -73,7 +73,7 @@ func (v JSON) StringSemanticEquals(_ context.Context, other basetypes.StringValu
 
 // ValidateAttribute adds an error for a text that is not JSON. It says where, and shows nothing of the text.
 func (v JSON) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
-	if !IsSet(v) {
+	if v.IsNull() || v.IsUnknown() {
 		return
 	}
 	if at := NotJSON(v.ValueString()); at != "" {

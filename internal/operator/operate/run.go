@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -127,30 +127,16 @@ func Operator(getenv func(string) string) string {
 // waits until those in progress have said where they are.
 func (r *Runner) Run(ctx context.Context, op Operation, tasks []Task) []Result {
 	results := make([]Result, len(tasks))
-	places := make(chan struct{}, max(1, r.Parallel))
-	var all sync.WaitGroup
-	for i := range tasks {
+	routine.Each(len(tasks), r.Parallel, func(i int) error { //nolint:errcheck // one stores it in the result
 		results[i] = Result{Node: tasks[i].Node, Outcome: NotBegun}
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			r.end(results[i])
-			continue
-		}
-		if ctx.Err() != nil {
-			<-places
-			r.end(results[i])
-			continue
-		}
-		all.Go(func() {
-			defer func() { <-places }()
+		if ctx.Err() == nil {
 			began := time.Now()
 			results[i] = r.one(ctx, op, tasks[i])
 			results[i].Took = time.Since(began)
-			r.end(results[i])
-		})
-	}
-	all.Wait()
+		}
+		r.end(results[i])
+		return nil
+	})
 	return results
 }
 
