@@ -232,6 +232,9 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 	return sync.OnceFunc(s.end), nil
 }
 
+// loseFor is how long a run tries to get a lock again that it has lost: longer than others ask for it.
+const loseFor = time.Hour
+
 // live holds the lock until stop is closed. held gets one value: nil when it has the lock, or why it has not got it. If the lock is lost
 // later, live takes it again.
 func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}) {
@@ -239,7 +242,7 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 		Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group",
 		For: "change machines of a rollout group",
 	}
-	told := false
+	told, had := false, time.Now()
 	for {
 		working, end := context.WithCancel(ctx)
 		routine.Go(func() {
@@ -255,6 +258,7 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 				held <- nil
 			}
 			<-ctx.Done() // because of stop, or because the lock is lost
+			had = time.Now()
 			return nil
 		})
 		end()
@@ -265,6 +269,8 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 		}
 		if !told {
 			held <- err
+		}
+		if !told || time.Since(had) > loseFor {
 			return
 		}
 		site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a "+

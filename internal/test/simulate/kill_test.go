@@ -110,7 +110,7 @@ func inVirtualTime(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	schemas()
 	synctest.Test(t, func(t *testing.T) {
-		defer func() { <-time.After(time.Hour) }()
+		defer func() { <-time.After(2 * time.Hour) }()
 		test(t)
 	})
 }

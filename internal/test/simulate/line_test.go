@@ -61,6 +61,9 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l.isDead() {
 		return nil, errKilled
 	}
+	if r.URL.Host == siteHost && l.site.weather.isSilent(l.run) {
+		return nil, errBroken
+	}
 	var what *fault
 	if l.site.fault != nil {
 		what = l.site.fault(r)
@@ -85,6 +88,9 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errKilled
 	}
 	resp, err := l.site.answer(l.run, r, what)
+	if err == nil && r.URL.Host == siteHost {
+		l.site.date(resp)
+	}
 	if dies {
 		l.end()
 	}
@@ -109,7 +115,7 @@ func (l *line) number(r *http.Request) (dies, after bool) {
 
 // travel waits for the time that a request needs to arrive. A request of a killed process may arrive or not.
 func (l *line) travel(r *http.Request, what *fault) error {
-	delay := time.Duration(l.site.below(int(l.site.latency) + 1))
+	delay := time.Duration(l.site.below(int(l.site.latency+l.site.weather.delay()) + 1))
 	if what != nil {
 		delay += what.delay
 	}

@@ -23,13 +23,13 @@ func TestSimulate_lists(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
 				l := begin(seed)
-				l.onlyLists = true
+				l.only = onlyLists
 				l.live(t, seed)
 			})
 		})
 		t.Run(fmt.Sprintf("rollouts/%d", seed), func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, true) })
+			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, onlyLists) })
 		})
 	}
 }

@@ -132,6 +132,7 @@ func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
 	if d.lists {
 		l.fault, l.faulty = l.faultOfList, true
 	}
+	defer l.brew(t, d, l.space)()
 	ended := make(chan struct{})
 	if d.others || d.restart {
 		l.meddled = l.meddled || d.others

@@ -14,7 +14,7 @@ func TestSimulate_rollouts(t *testing.T) {
 	for seed := range seedsOf(t, rollouts) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, false) })
+			inVirtualTime(t, func(t *testing.T) { liveRollouts(t, seed, "") })
 		})
 	}
 }
@@ -37,11 +37,11 @@ type rollout struct {
 // mostMembers are the members that each user has at most.
 const mostMembers = 3
 
-// liveRollouts lives a life of a rollout group. onlyLists: the only trouble is that of lists.
-func liveRollouts(t *testing.T, seed uint64, onlyLists bool) {
+// liveRollouts lives a life of a rollout group. only is the only kind of trouble; "": all but the weather.
+func liveRollouts(t *testing.T, seed uint64, only string) {
 	t.Helper()
 	l := &rollout{life: &life{site: randomSite(seed)}}
-	l.onlyLists = onlyLists
+	l.only = only
 	l.secrets = []string{userSecret}
 	l.latency = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second}[l.below(3)]
 	l.fake.StepTime = []time.Duration{time.Second, 7 * time.Second, time.Minute}[l.below(3)]
@@ -159,11 +159,13 @@ func (l *rollout) year(t *testing.T) {
 	}
 	l.forgetTurns(all...)
 	calm := true
+	var fine []func()
 	for i, u := range l.users {
 		calm = calm && all[i] == trouble{}
 		if all[i] != (trouble{}) {
 			l.tell("trouble of %s: %+v", u.space.name, all[i])
 		}
+		fine = append(fine, l.brew(t, all[i], u.space))
 		l.meddled = l.meddled || all[i].others
 		if all[i].faults {
 			l.fault, l.faulty = l.faultOf, true
@@ -186,6 +188,9 @@ func (l *rollout) year(t *testing.T) {
 		}
 	}, spaces...)
 	ended()
+	for _, end := range fine {
+		end()
+	}
 	l.fault = nil
 	if calm {
 		l.checkCalm(t)

@@ -28,7 +28,8 @@ type site struct {
 	latency time.Duration
 	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
 
-	onlyLists bool // the only trouble is that of lists
+	only    string // the only kind of trouble; "": all but the weather
+	weather weather
 
 	released atomic.Bool // a warning has said that an allocation is gone
 	meddled  bool        // other clients have changed machines

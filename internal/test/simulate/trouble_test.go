@@ -22,18 +22,26 @@ type trouble struct {
 	answers  bool          // some requests that change something lose their answers
 	mute     bool          // no machine answers its ready check
 	lists    bool          // many lists lack objects, or are old
+	outage   time.Duration // requests get no answer for so long
+	alone    bool          // those of this workspace
+	jumps    bool          // the clock of an API host differs, and jumps
+	forged   bool          // another client makes up notes
+	slow     time.Duration // what answers take at most
 	work     bool          // Ironic fails to execute something that it has accepted
 }
 
 // calm reports whether nothing disturbs Ironic, so that the run may not fail.
 func (d trouble) calm() bool {
-	return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute && !d.lists
+	return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute && !d.lists && d.outage == 0
 }
 
 // trouble chooses what happens during a run.
 func (s *site) trouble() (d trouble) {
-	if s.onlyLists {
+	switch s.only {
+	case onlyLists:
 		return trouble{lists: true}
+	case onlyWeather:
+		return s.badWeather()
 	}
 	switch s.below(9) {
 	case 0, 1:
