@@ -263,8 +263,8 @@ func couldNot(kind string, doings []string) (all []message) {
 	return all
 }
 
-// operation returns what an operate.Operation of an action says of what it does; nil if a literal is none. Those in a table, without a type,
-// have the same action.
+// operation returns what an operate.Operation of an action says of what it does; nil if a literal is none. Those in a table, without a
+// type, have the same action.
 func (r *reader) operation(n *ast.CompositeLit) (doing ast.Expr) {
 	invoked := n.Type == nil
 	for _, element := range n.Elts {

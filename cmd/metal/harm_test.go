@@ -44,7 +44,8 @@ func TestYes_erasesNothing(t *testing.T) {
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			if command != "release" && !slices.ContainsFunc(operate.All(), func(op operate.Operation) bool { return op.Command == command }) {
+			listed := func(op operate.Operation) bool { return op.Command == command }
+			if command != "release" && !slices.ContainsFunc(operate.All(), listed) {
 				t.Fatalf("metal %s is not among all operations", command)
 			}
 			s := deployedSite(t)

@@ -132,7 +132,9 @@ var twins = map[string]struct {
 	refused  string // why the action is refused while Ironic goes on, or after it has ended; empty: it is not
 	several  bool   // it sends several requests, so that it is noted
 }{
-	"power on":     {action: actions.NewPower, settings: map[string]any{"action": "on"}, before: map[string]any{"power_state": "power off"}},
+	"power on": {
+		action: actions.NewPower, settings: map[string]any{"action": "on"}, before: map[string]any{"power_state": "power off"},
+	},
 	"power off":    {action: actions.NewPower, settings: map[string]any{"action": "off"}},
 	"power reboot": {action: actions.NewPower, settings: map[string]any{"action": "reboot"}, again: "rebooting"},
 	"soft off":     {action: actions.NewPower, settings: map[string]any{"action": "soft_off"}},
@@ -281,7 +283,8 @@ func TestInvoke_saysWhatIsLeft(t *testing.T) {
 		fake, settings := operable(t, map[string]any{"provision_state": "available"}), map[string]any{"node_id": "node-000"}
 		got := invoke(t, &process{fake: fake, stopAt: "cleaning"}, actions.NewInspect, settings)
 		for _, want := range []string{
-			"Could not inspect node node-000", "The run was interrupted. Ironic goes on with what was started", "It was to become available again. To do the rest, invoke the action again, or run: metal inspect node-000",
+			"Could not inspect node node-000", "The run was interrupted. Ironic goes on with what was started",
+			"It was to become available again. To do the rest, invoke the action again, or run: metal inspect node-000",
 		} {
 			if !strings.Contains(got.failed, want) {
 				t.Errorf("it does not say %q: %s", want, got.failed)

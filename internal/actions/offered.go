@@ -88,13 +88,13 @@ func NewVirtualMedia() action.Action {
 		further: func() map[string]schema.Attribute {
 			return map[string]schema.Attribute{
 				"image_url": schema.StringAttribute{
-					Optional: true, MarkdownDescription: "URL of the image (`http`, `https`, `nfs` or `cifs`), which replaces what is in the " +
-						"drive. Null: empties the drive.",
+					Optional: true, MarkdownDescription: "URL of the image (`http`, `https`, `nfs` or `cifs`), which replaces what is in " +
+						"the drive. Null: empties the drive.",
 					Validators: []validator.String{framework.MediaURL},
 				},
 				"device": schema.StringAttribute{
-					Optional: true, MarkdownDescription: "`cdrom`, `disk` or `floppy`. Default: `cdrom`, which is refused while a live ISO " +
-						"runs on the machine.",
+					Optional: true, MarkdownDescription: "`cdrom`, `disk` or `floppy`. Default: `cdrom`, which is refused while a live " +
+						"ISO runs on the machine.",
 					Validators: []validator.String{stringvalidator.OneOf(string(ironic.DeviceCDROM), string(ironic.DeviceDisk),
 						string(ironic.DeviceFloppy))},
 				},

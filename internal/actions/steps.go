@@ -42,8 +42,8 @@ func NewClean() action.Action {
 		further: func() map[string]schema.Attribute {
 			attributes := stepAttributes(api.VersionNoRamdisk)
 			attributes["erase"] = schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "`true`: the steps may erase disks and replace volumes. Without it, steps of `raid`, and " +
-					"steps whose names have `erase`, `wipe` or the like, are refused. Default: `false`.",
+				Optional: true, MarkdownDescription: "`true`: the steps may erase disks and replace volumes. Without it, steps of " +
+					"`raid`, and steps whose names have `erase`, `wipe` or the like, are refused. Default: `false`.",
 			}
 			return attributes
 		},

@@ -126,7 +126,9 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		return err
 	}
 	to := newProgress(cmd, op.Command, len(machines))
-	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operate.Operator(s.Getenv), Tell: to.tell, End: to.end}
+	runner := &operate.Runner{
+		Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operate.Operator(s.Getenv), Tell: to.tell, End: to.end,
+	}
 	results := runner.Run(ctx, op, tasks)
 	to.clear()
 	for _, notice := range site.Notices() {

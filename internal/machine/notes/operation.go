@@ -40,8 +40,9 @@ var noted = map[string][]Goal{
 var plainUser = regexp.MustCompile(`^[\pL\pN._@\\+-]+$`)
 
 // Operation is the note of an operation that a command of metal, or the action that does the same, does by several requests. It is written
-// before the first of them, and removed at the end. If the process is killed, the note tells the next one what is left to do. Like a mark of creation it is stored
-// as an object with the run as its only key, so that a command replaces or removes no note but the one that it has read.
+// before the first of them, and removed at the end. If the process is killed, the note tells the next one what is left to do. Like a mark
+// of creation it is stored as an object with the run as its only key, so that a command replaces or removes no note but the one that it has
+// read.
 type Operation struct {
 	Run     string    `json:"-"`
 	Command string    `json:"command"` // of metal, without arguments

@@ -22,7 +22,7 @@ func TestInvoke_refusesAsTheCommand(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				refused := 0
-				for _, state := range []string{"enroll", "manageable", "available", "active", "cleaning", "clean wait", "servicing", "rescue"} {
+				for _, state := range []string{"enroll", "available", "active", "cleaning", "clean wait", "servicing", "rescue"} {
 					fake := ironictest.Fleet(1)
 					fake.Set("node-000", "provision_state", state)
 					site := sitetest.NewClient(fake).Site
@@ -55,7 +55,8 @@ func TestAll_hasEachCommandOnce(t *testing.T) {
 	t.Parallel()
 	all := map[string]bool{}
 	for _, op := range operate.All() {
-		if all[op.Command] || op.Command == "" || op.Instead == "" || op.Doing == "" || op.Timeout == 0 || op.Since > 0 && op.Feature == "" {
+		lacks := op.Command == "" || op.Instead == "" || op.Doing == "" || op.Timeout == 0 || op.Since > 0 && op.Feature == ""
+		if all[op.Command] || lacks {
 			t.Errorf("%q is twice, or lacks something: %+v", op.Command, op)
 		}
 		all[op.Command] = true

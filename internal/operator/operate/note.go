@@ -49,9 +49,9 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		}
 		return warning, err
 	}
-	// a note whose goal is reached no longer matters: the next command removes it
-	if problem := unnote(ctx, m); problem != nil && unfinished {
-		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: "+
+	// another note whose goal is reached no longer matters: the next command removes it
+	if problem := unnote(ctx, m); problem != nil && (unfinished || inspectedFor(m.Node()) != nil) {
+		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that it still counts. Remove the note: "+
 			"baremetal node unset %s --extra %s", problem, m.Node().UUID, notes.KeyOperation)
 	}
 	return warning, err

@@ -155,6 +155,26 @@ func TestNote_needsNoRight(t *testing.T) {
 	}
 }
 
+// A killed inspection was done, and its note would count for a day: the user reads how it is removed.
+func TestNote_ofWhatWasDoneIsNamedIfItStays(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		note := map[string]any{
+			"command": "inspect", "by": "eve@desk", "goal": "available", "since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339),
+		}
+		fake.Set("node-000", "extra", map[string]any{notes.KeyOperation: map[string]any{ironic.NewUUID(): note}})
+		fake.Set("node-000", "inspection_finished_at", time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+		fake.Reject = rejectPatches(1, 1000, ironictest.Fault(http.StatusForbidden,
+			"Access was denied to the following resource: baremetal:node:update_extra"))
+		got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Inspect(nil), "node-000")
+		if got.Outcome != operate.Done || !strings.Contains(got.Note, "had inspected it already") ||
+			!strings.Contains(got.Note, "--extra terraform_metal_operation") || len(ironictest.Verbs(t, fake, "node-000")) > 0 {
+			t.Errorf("%s: %v; note %q", got.Outcome, got.Err, got.Note)
+		}
+	})
+}
+
 // What the guard refuses is refused before anything is written.
 func TestGuard_refusesBeforeTheNote(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package operate does one operation on many machines, as an operator asks for it, or on the machine of an action. What an operation does to
-// a machine is decided by its Decide, before anything is sent; Runner executes it under the provisioning limit of the site.
+// Package operate does one operation on many machines, as an operator asks for it, or on the machine of an action. What an operation does
+// to a machine is decided by its Decide, before anything is sent; Runner executes it under the provisioning limit of the site.
 package operate
 
 import (
