@@ -181,7 +181,7 @@ func TestDoctor_youngNotes(t *testing.T) {
 		says   []string
 	}{
 		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, " +
-			"which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
+			"which began at 2000-01-01T00:00:00Z", "written 1m0s ago (2000-01-01T00:00:00Z); at work or killed", "run the same command"}},
 		"waits for a slot": {"manageable", true, doctor.OK, []string{
 			"1 mark of unfinished runs", "Known to be at work: 1.",
 			"its machines wait for a slot",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -78,7 +79,7 @@ func checkLimit(s *sight) []Check {
 		for _, w := range r.WaitingAt(s.now) {
 			waiting += w.Machines
 			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run,
-				words.Count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
+				words.Count(w.Machines, "machine"), clock.Text(w.Since, s.now), w.Max))
 		}
 	}
 	c.Details = fold(c.Details)
@@ -184,5 +185,5 @@ func heldBy(r slots.Found, now time.Time) string {
 	if r.Released {
 		doing = "released by " + run + " while machines wait, "
 	}
-	return doing + ago(now.Add(-r.Age), now)
+	return doing + clock.Text(now.Add(-r.Age), now)
 }
