@@ -117,6 +117,7 @@ type limited struct {
 	c         *ironic.Client
 	run       string
 	noChassis atomic.Bool // this user may not create a chassis: see recordKind
+	at        string      // path of the only record, whose name is not known; "": by names
 }
 
 // Machines lists all nodes now.
