@@ -171,3 +171,33 @@ func TestTable_isDocumented(t *testing.T) {
 		t.Errorf("templates/guides/tenants.md lacks this table:\n%s", rows)
 	}
 }
+
+// A made-up cleaning counts for nothing if Ironic's own times contradict it; one that fits is told as noted, and not as a fact.
+func TestErasureOf_agreesWithIronic(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		began, ended time.Duration // from now; the node was created a day ago, and has changed its state an hour ago
+		want         bool
+	}{
+		"the last change":      {-2 * time.Hour, -time.Hour, true},
+		"an earlier one":       {-8 * time.Hour, -7 * time.Hour, true},
+		"after it":             {-2 * time.Hour, -time.Minute, false},
+		"to come":              {-2 * time.Hour, 24 * time.Hour, false},
+		"ends before it began": {-2 * time.Hour, -3 * time.Hour, false},
+		"before the node was":  {-48 * time.Hour, -47 * time.Hour, false},
+	} {
+		n := &ironic.Node{
+			CreatedAt: heardAt.Add(-24 * time.Hour), ProvisionUpdatedAt: heardAt.Add(-time.Hour), ProvisionState: "available",
+			Extra: map[string]any{KeyErasure: Work{
+				Run: someRun, Steps: []string{"deploy.erase_devices"}, Began: heardAt.Add(tt.began), Ended: heardAt.Add(tt.ended),
+			}},
+		}
+		told := Told(n, heardAt)
+		if got := ErasureOf(n) != nil; got != tt.want || (len(told) == 1) != tt.want {
+			t.Errorf("%s: it counts: %t, want %t: %v", name, got, tt.want, told)
+		}
+		if tt.want && !strings.HasPrefix(told[0].Text, "the provider noted: ") {
+			t.Errorf("%s: %s", name, told[0].Text)
+		}
+	}
+}
