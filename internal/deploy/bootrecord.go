@@ -296,8 +296,8 @@ func cleans(m *machine.Machine, again *Again) string {
 	case again.Clean == "", n.AutomatedClean == nil, *n.AutomatedClean: // another client has restored it
 		return ""
 	case n.InstanceUUID != "" && n.InstanceUUID != again.Instance, m.Site().IsOfOthers(n) && !registerOf(m.Site()).hasNoted(n.UUID):
-		m.Site().Ironic.Logger().Warn("automated_clean stays false: another client may have written the note that it was not. If disks are "+
-			"to be erased when the machine is undeployed, set it", machine.NodeAttributes(n)...)
+		m.Site().Ironic.Logger().Warn("automated_clean stays false: another client may have written the note that it was not. If disks "+
+			"are to be erased when the machine is undeployed, set it", machine.NodeAttributes(n)...)
 		return ""
 	}
 	return again.Clean

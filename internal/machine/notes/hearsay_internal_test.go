@@ -46,7 +46,8 @@ func forgeries() (all []any) {
 			}
 		}
 	}
-	return append(all, nil, true, -1.5e300, huge, []any{nil}, map[string]any{hostile: map[string]any{}, someRun: nil}, map[string]any{"": map[string]any{}})
+	return append(all, nil, true, -1.5e300, huge, []any{nil}, map[string]any{hostile: map[string]any{}, someRun: nil},
+		map[string]any{"": map[string]any{}})
 }
 
 // A note may have any content, and the node may be in any state: nothing panics, what is shown is printable and short, its times can be
@@ -116,13 +117,15 @@ func TestNotes_ofATimeToComeAreNamed(t *testing.T) {
 	t.Parallel()
 	const to = "2099-01-01T00:00:00Z"
 	for key, note := range map[string]any{
-		KeyTurn: map[string]any{"group": "db", "run": someRun, "since": to}, KeyReady: map[string]any{"since": to, "target": "TCP port h:1"},
+		KeyTurn:              map[string]any{"group": "db", "run": someRun, "since": to},
+		KeyReady:             map[string]any{"since": to, "target": "TCP port h:1"},
 		KeyOperation:         map[string]any{someRun: map[string]any{"command": "inspect", "goal": "available", "since": to}},
 		string(MarkCreation): map[string]any{someRun: map[string]any{"since": to}}, KeyHostTurn: map[string]any{
 			"group": "db", "run": someRun, "service": true, "until": "9999-01-01T00:00:00Z",
 		},
 	} {
-		n := &ironic.Node{UUID: "n1", Name: "rack1", ProvisionState: "active", ProvisionUpdatedAt: heardAt, Extra: map[string]any{key: note}}
+		n := &ironic.Node{UUID: "n1", Name: "rack1", ProvisionState: "active", ProvisionUpdatedAt: heardAt}
+		n.Extra = map[string]any{key: note}
 		left := Unfinished(n, heardAt)
 		next := "baremetal node unset rack1 --extra " + key
 		if len(left) != 1 || !strings.Contains(left[0].Text, "a time to come") || left[0].Next != next ||

@@ -38,8 +38,8 @@ var table = []struct {
 	of, causes, check string
 }{
 	{
-		KeyDiscovery, sayDiscovery, inExtra, "a node of the user's own project gets a name in a discovery", "the node's owner; it is reserved " +
-			"to be named",
+		KeyDiscovery, sayDiscovery, inExtra, "a node of the user's own project gets a name in a discovery", "the node's owner; it is " +
+			"reserved to be named",
 	},
 	{
 		string(MarkCreation), sayCreation, inExtra + "; of an allocation: " + inAllocation,
@@ -55,25 +55,26 @@ var table = []struct {
 		"known commands only, no older than a day",
 	},
 	{
-		KeyTurn, sayTurn(false), inExtra, "members of the group wait for 20 minutes, or a pause of at most a day; if it says failed, their " +
-			"applies end with an error that names the node", "the node's state and reservation, the sign of life of the run; `metal ready`",
+		KeyTurn, sayTurn(false), inExtra, "members of the group wait for 20 minutes, or a pause of at most a day, or fewer go at once; if " +
+			"it says failed, their applies end with an error that names the node", "the node's state and reservation, the sign of life " +
+			"of the run; `metal ready`",
 	},
 	{KeyHostTurn, sayTurn(true), inExtra, "the same", "the same"},
 	{
-		KeyAllocation, saySuspended, inExtra, "after an undeployment, the allocation is made again with other contents, or dropped with a " +
-			"warning", "its only candidate is the node",
+		KeyAllocation, saySuspended, inExtra, "after an undeployment, the allocation is made again with other contents, or dropped " +
+			"with a warning", "its only candidate is the node",
 	},
 	{KeyQuarantine, sayQuarantine, inExtra, "nothing", "`retired_reason` must say the same; only members of the owner may write that"},
 	{
-		KeyErasure, sayErasure, inExtra, "`last_erasure`, `metal show` and `metal timeline` show a cleaning as noted", "Ironic's times must " +
-			"not contradict it",
+		KeyErasure, sayErasure, inExtra, "`last_erasure`, `metal show` and `metal timeline` show a cleaning as noted", "Ironic's times " +
+			"must not contradict it",
 	},
 	{KeyService, sayService, inExtra, "the same for a service", "the same"},
 	{KeyReady, sayReady, inExtra, "the machine counts as being checked for an hour, or as not ready until the next apply", "no state " +
 		"since; the server of a URL only"},
 	{
-		KeyBoot, sayBoot, inExtra, "a plan shows a restart with a live ISO that is not needed, or omits one", "`automated_clean`, VIFs and " +
-			"`instance_info` of a node that others may edit change only as this run has noted",
+		KeyBoot, sayBoot, inExtra, "a plan shows a restart with a live ISO that is not needed, or omits one", "`automated_clean`, VIFs " +
+			"and `instance_info` of a node that others may edit change only as this run has noted",
 	},
 	{KeyCabling, nil, inExtra, "a wrong cable is reported, or is not", "the last inspection"},
 	{KeyCreated, nil, inAllocation, "`metal timeline` shows another beginning", ""},
@@ -81,13 +82,13 @@ var table = []struct {
 	{KeyFailures, nil, inExtra, "the machine waits behind others of its run", "at most as many as the queue tells apart"},
 	{KeyInspection, nil, inExtra, "an interrupted inspection is repeated or omitted", "no deployed machine is inspected"},
 	{
-		KeyMarker, nil, inInstance, "a plan shows that other content runs", "the state and its time must be the noted ones; its writers may " +
-			"deploy the machine",
+		KeyMarker, nil, inInstance, "a plan shows that other content runs", "the state and its time must be the noted ones; its " +
+			"writers may deploy the machine",
 	},
 	{KeyReplaced, nil, inExtra, "`replaced` is executed once more, as planned, or is omitted", "the state has the value, too"},
 	{
-		KeyRestoring, sayRestoring, inExtra, "plans stop, or put the machine into maintenance or out of it", "`automated_clean` of a node that " +
-			"others may edit changes only out of the maintenance of a restoration",
+		KeyRestoring, sayRestoring, inExtra, "plans stop, or put the machine into maintenance or out of it", "`automated_clean` of a " +
+			"node that others may edit changes only out of the maintenance of a restoration",
 	},
 	{ironic.KeyProbe, nil, inExtra, "nothing", "only on nodes that a test has made"},
 }
@@ -116,8 +117,8 @@ func (w Words) heard(key, unset string, now time.Time) Words {
 			next := "baremetal " + unset + " --extra " + key
 			w.Left = &Left{Text: "its note " + key + " counts for nothing: it is of " + told.At.UTC().Format(time.RFC3339) +
 				", a time to come", Failed: true, Next: next}
-			w.Urgency, w.Advice = Begun, "A note counts for nothing, because its time is to come: another client has made it up, or a clock "+
-				"was wrong. Remove it: "+next
+			w.Urgency, w.Advice = Begun, "A note counts for nothing, because its time is to come: another client has made it up, or a "+
+				"clock was wrong. Remove it: "+next
 		}
 		told.At, told.Until = plainTime(told.At), plainTime(told.Until)
 		told.Text, told.By = plain(told.Text), plain(told.By)

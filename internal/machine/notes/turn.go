@@ -100,8 +100,10 @@ func (t *Turn) words(n *ironic.Node, now time.Time) (w Words) {
 	if !t.Until.IsZero() && t.Rest(now) == 0 {
 		w.Told = append(w.Told, Note{At: t.Until, Text: "end of the pause of rollout group " + t.Group, By: "run " + t.Run})
 	}
-	w.Left = &Left{Text: t.left(now), Run: t.Run, Passes: t.Rest(now) > 0} // the text has the time
-	w.Left.Next = "if the machine runs: metal ready " + ironic.NodeArgument(n)
+	w.Left = &Left{
+		Text: t.left(now), Run: t.Run, Failed: t.Failed, Passes: t.Rest(now) > 0, // the text has the time
+		Next: "if the machine runs: metal ready " + ironic.NodeArgument(n),
+	}
 	if t.Failed && NotReadyOf(n) == nil && !states.IsInProgress(n) && !states.Failed(ironic.State(n.ProvisionState)) {
 		w.Urgency, w.Advice = Broken, fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q "+
 			"waits for it. Check that the machine runs, mend the cause, and apply again.", ironic.NodeArgument(n), t.Group)

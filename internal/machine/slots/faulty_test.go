@@ -15,7 +15,7 @@ func TestMachineOf_withAFault(t *testing.T) {
 		want bool
 	}{
 		"at work":                   {ironic.Node{ProvisionState: "cleaning", Reservation: "c1"}, true},
-		"fault, at work":            {ironic.Node{ProvisionState: "cleaning", Reservation: "c1", Maintenance: true, Fault: "power failure"}, true},
+		"fault, at work":            {ironic.Node{ProvisionState: "cleaning", Reservation: "c1", Maintenance: true, Fault: "power"}, true},
 		"fault, waits for an agent": {ironic.Node{ProvisionState: "clean wait", Maintenance: true, Fault: "power failure"}, false},
 		"maintenance only":          {ironic.Node{ProvisionState: "clean wait", Maintenance: true}, true},
 	} {

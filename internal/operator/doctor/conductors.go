@@ -42,8 +42,8 @@ func checkConductors(s *sight) []Check {
 	}
 	switch {
 	case living == 0:
-		c.Result, c.Next = Problem, "Start ironic-conductor, and see its log. Without one, Ironic accepts no operation. If it runs, its clock may be "+
-			"behind."
+		c.Result, c.Next = Problem, "Start ironic-conductor, and see its log. Without one, Ironic accepts no operation. If it runs, its "+
+			"clock may be behind."
 	case len(alone) > 0:
 		c.Result, c.Next = Problem, "Start a conductor of each group that has machines, or change conductor_group of these machines."
 		for _, group := range slices.Sorted(maps.Keys(alone)) {

@@ -64,7 +64,8 @@ type Options struct {
 // not answer leaves time for the other checks.
 const requestShare = 6
 
-// Run makes all checks within the budget; the lock records of dead runs it watches for their lease before it deletes them. It changes nothing, except that it deletes the lock records of dead runs if it is told to.
+// Run makes all checks within the budget. It changes nothing, except that it deletes the lock records of dead runs if it is told to: it
+// watches those for their lease before.
 func Run(ctx context.Context, o Options) *Report {
 	report := &Report{Version: o.Version, Time: time.Now().UTC().Truncate(time.Second)}
 	if o.Site.Secrets == nil {

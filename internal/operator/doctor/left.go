@@ -64,18 +64,19 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 		if !l.Since.IsZero() {
 			text += ", written " + clock.Text(l.Since, now)
 		}
+		next := ""
 		if l.Next != "" {
-			text += ". Next: " + l.Next
+			next = ". Next: " + l.Next
 		}
 		switch {
 		case l.Passes:
-			passing = append(passing, text)
+			passing = append(passing, text+next)
 		case l.Failed:
-			unsure = append(unsure, text)
+			unsure = append(unsure, text+next)
 		case alive[l.Run]:
 			working = append(working, text+"; the run is at work, or its machines wait for a slot")
 		default:
-			unsure, doubtful = append(unsure, text+"; at work or killed"), true
+			unsure, doubtful = append(unsure, text+"; at work or killed"+next), true
 		}
 	}
 	c := Check{

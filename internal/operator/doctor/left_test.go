@@ -150,8 +150,8 @@ func TestDoctor_machines(t *testing.T) {
 			`"since": "2000-01-01T01:30:00Z"}}`}, "marks", doctor.Warning, []string{
 			"a run checks whether it is ready: TCP port h:22", "written 30m0s ago",
 		}},
-		"failed ready check": {map[string]any{"provision_state": "active", "extra": `{"terraform_metal_ready": {"target": "TCP port h:22", ` +
-			`"since": "2000-01-01T01:00:00Z", "failed": "2000-01-01T01:10:00Z"}}`}, "marks", doctor.Warning, []string{
+		"failed ready check": {map[string]any{"provision_state": "active", "extra": `{"terraform_metal_ready": {"target": ` +
+			`"TCP port h:22", "since": "2000-01-01T01:00:00Z", "failed": "2000-01-01T01:10:00Z"}}`}, "marks", doctor.Warning, []string{
 			"it was not ready: TCP port h:22", "written 50m0s ago",
 		}},
 		"turn past its pause": {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 +

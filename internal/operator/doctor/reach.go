@@ -165,8 +165,8 @@ func checkClocks(s *sight) []Check {
 			c.Details = append(c.Details, fmt.Sprintf("the clock of conductor %s is at least %s ahead of that of the API",
 				conductor.Hostname, conductor.UpdatedAt.Sub(s.now).Round(time.Second)))
 		case conductor.Alive && age > heartbeats:
-			c.Details = append(c.Details, fmt.Sprintf("conductor %s is alive, and its last sign of life is %s old: its clock is behind that of "+
-				"the API, unless heartbeat_timeout is longer", conductor.Hostname, age.Round(time.Second)))
+			c.Details = append(c.Details, fmt.Sprintf("conductor %s is alive, and its last sign of life is %s old: its clock is behind "+
+				"that of the API, unless heartbeat_timeout is longer", conductor.Hostname, age.Round(time.Second)))
 		}
 	}
 	if len(c.Details) > 0 || s.ahead.Abs() > clock.Slack {

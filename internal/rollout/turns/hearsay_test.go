@@ -25,7 +25,8 @@ func TestTake_notesOfManyMadeUpRuns(t *testing.T) {
 			}})
 		}
 		begun := time.Now()
-		if err := newRun(fake).change(t.Context(), ids[0], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil {
+		restart := turns.Change{Settings: databases, Change: rollout.Restart}
+		if err := newRun(fake).change(t.Context(), ids[0], restart, func() {}, nil); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(begun); took > time.Minute {

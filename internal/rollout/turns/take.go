@@ -301,8 +301,13 @@ func (t *Turn) tell(ctx context.Context, queued time.Time) {
 	t.turns.mu.Lock()
 	working := t.group.Working()
 	for _, o := range t.group.others {
-		if o.Working {
+		switch {
+		case o.Working:
 			working = append(working, o.Name+" (another run)")
+		case o.Failed:
+			working = append(working, o.Name+" (it has failed)")
+		case time.Now().Before(o.Until):
+			working = append(working, o.Name+" (its pause ends in "+time.Until(o.Until).Round(time.Second).String()+")")
 		}
 	}
 	t.turns.mu.Unlock()
