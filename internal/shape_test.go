@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,6 +26,7 @@ const mostBack = 0.05 // of the arrows between the files of a package
 type shape struct {
 	arrows     int
 	back, asks []string
+	ages       []string // see TestAges_goThroughTheClock
 }
 
 // TestPackagesKeepTheirShape fails if too many calls between the files of a package run back up, or if a resource decides what the nouns
@@ -65,8 +67,23 @@ func TestShape_findsWhatRunsBack(t *testing.T) {
 	}
 }
 
-// shapes reads the product's packages.
+var reading struct {
+	sync.Mutex
+	found map[string]shape
+}
+
+// shapes reads the product's packages, once for all tests.
 func shapes(t *testing.T) map[string]shape {
+	t.Helper()
+	reading.Lock()
+	defer reading.Unlock()
+	if reading.found == nil {
+		reading.found = readShapes(t)
+	}
+	return reading.found
+}
+
+func readShapes(t *testing.T) map[string]shape {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export", "./...")
 	cmd.Dir = ".."
@@ -111,7 +128,7 @@ func shapeOf(t *testing.T, fset *token.FileSet, config types.Config, p golist) s
 		}
 		files = append(files, file)
 	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	if _, err := config.Check(p.ImportPath, fset, files, info); err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +144,15 @@ func shapeOf(t *testing.T, fset *token.FileSet, config types.Config, p golist) s
 				arrows[[2]string{filepath.Base(from.Filename), filepath.Base(to)}] = true
 			}
 		}
+	}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, is := n.(*ast.CallExpr); is && isAge(info, call) {
+				from := fset.Position(call.Pos())
+				s.ages = append(s.ages, fmt.Sprintf("%s:%d", filepath.Base(from.Filename), from.Line))
+			}
+			return true
+		})
 	}
 	slices.Sort(s.asks)
 	s.arrows, s.back = len(arrows), backwards(arrows)

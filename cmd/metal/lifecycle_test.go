@@ -196,7 +196,7 @@ func TestServiceLeavesANote(t *testing.T) {
 	s.wants(t, cli.ExitDone, []string{"done"}, "service", name(0), "--steps", "vendor.log_passthrough", "--yes-erase", name(0),
 		"--poll-interval", "10ms")
 	for _, command := range []string{"history", "timeline"} {
-		s.wants(t, cli.ExitDone, []string{"  service (vendor.log_passthrough)  watched by run "}, command, name(0))
+		s.wants(t, cli.ExitDone, []string{"  the provider noted: service (vendor.log_passthrough)  run "}, command, name(0))
 	}
 }
 

@@ -104,7 +104,7 @@ func nights() []night {
 		{failed, "", onNode(map[string]any{"provision_state": "deploy failed", "last_error": "Deploy step deploy.write_image failed: the " +
 			"checksum does not match"}), "the checksum does not match", nil, inMaintenance("deploy failed, see ticket 4711")},
 		{lock, "there is none", onNode(nil), "There is none", nil, nil},
-		{lock, "stale", withStaleLock, "; deleted now", nil, nil},
+		{lock, "stale", withStaleLock, "or deleted it, meanwhile", nil, nil},
 		{
 			dead, "", onNode(map[string]any{"maintenance": true, "fault": "power failure"}), "Ironic does not reach the BMC", nil,
 			inMaintenance(nil),
@@ -121,16 +121,14 @@ func withStaleLock(t *testing.T, s *acc.Site) *acc.Site {
 	record := fmt.Sprintf(
 		`{"uuid": %q, "description": "terraform-provider-metal: provisioning limit", "extra": {"holders": {"a": 1}, "run": "b8c0e1de-7a43-4d5c-9a8b-0a4d9f1f7c11"}, "created_at": %q, "updated_at": null}`,
 		staleLock, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	var deleted atomic.Bool
+	var deleted atomic.Bool // by another run, while metal doctor watches the record
 	return s.Behind(t, func(r *http.Request, _ []byte) *acc.Disturbance {
 		one := r.URL.Path == "/v1/chassis/"+staleLock
 		switch {
 		case deleted.Load():
 			return nil
-		case one && r.Method == http.MethodDelete:
-			deleted.Store(true)
-			return &acc.Disturbance{Status: http.StatusNoContent}
 		case one:
+			deleted.Store(true)
 			return &acc.Disturbance{Status: http.StatusOK, Body: record}
 		case r.URL.Path == "/v1/chassis" && r.Method == http.MethodGet:
 			return &acc.Disturbance{Status: http.StatusOK, Body: `{"chassis": [` + record + `]}`}

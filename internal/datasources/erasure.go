@@ -40,7 +40,8 @@ func erasureSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, Attributes: erasureAttributes(),
 		MarkdownDescription: "The last automated cleaning that a run of this provider has watched to its end. Ironic keeps no such " +
-			"record, so a cleaning that no run watched is missing here. Null if there was none. See [Erase " +
+			"record, so a cleaning that no run watched is missing here. Null if there was none. It is a note in `extra` of the node, " +
+			"which members of its owner and of its lessee may edit: no proof, and null if Ironic's times contradict it. See [Erase " +
 			"disks](../guides/erasure.md#what-is-known-afterwards).",
 	}
 }

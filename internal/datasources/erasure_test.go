@@ -26,6 +26,8 @@ func TestFakeHostDataSource_lastErasure(t *testing.T) {
 		id := addNode(t, s, name, nil)
 		s.Fake.Set(id, "properties", skip(hint))
 		s.Fake.Set(id, "extra", note)
+		s.Fake.Set(id, "created_at", "2026-11-01T00:00:00+00:00")
+		s.Fake.Set(id, "provision_updated_at", "2026-11-26T03:00:00+00:00")
 		s.Fake.SetInventory(id, inventory, map[string]any{})
 	}
 	never := addNode(t, s, "never", nil)

@@ -283,10 +283,24 @@ func deployedAgain(n *ironic.Node, instance string) bool {
 // StaysUncleaned reports whether Ironic does not clean a node when it is undeployed for good. Ironic does not show whether
 // cleaning is disabled for all nodes.
 func StaysUncleaned(n *ironic.Node) bool {
-	if note := BootNoteOf(n); note != nil && note.Again != nil && !note.Again.Dirty {
-		return note.Again.Clean == ""
+	note := BootNoteOf(n)
+	restored := note != nil && note.Again != nil && !note.Again.Dirty && note.Again.Clean != ""
+	return !restored && n.AutomatedClean != nil && !*n.AutomatedClean
+}
+
+// cleans returns the value of automated_clean that a node gets back: empty if it gets none. A note may be copied from another node, or made
+// up: it counts for the reservation that the node has, and, where another project may write notes, only if this run has written it.
+func cleans(m *machine.Machine, again *Again) string {
+	n := m.Node()
+	switch {
+	case again.Clean == "", n.AutomatedClean == nil, *n.AutomatedClean: // another client has restored it
+		return ""
+	case n.InstanceUUID != "" && n.InstanceUUID != again.Instance, m.Site().IsOfOthers(n) && !registerOf(m.Site()).hasNoted(n.UUID):
+		m.Site().Ironic.Logger().Warn("automated_clean stays false: another client may have written the note that it was not. If disks "+
+			"are to be erased when the machine is undeployed, set it", machine.NodeAttributes(n)...)
+		return ""
 	}
-	return n.AutomatedClean != nil && !*n.AutomatedClean
+	return again.Clean
 }
 
 // CleanAgain restores the automated_clean that a node had before it was undeployed to be deployed again. If the node was undeployed without
@@ -302,13 +316,13 @@ func CleanAgain(ctx context.Context, m *machine.Machine) error {
 		return nil
 	}
 	var patch ironic.Patch
-	switch {
-	case note.Again == nil, note.Again.Dirty: // restored earlier
-	case m.Node().AutomatedClean == nil, *m.Node().AutomatedClean: // another client has restored it, or the note is not of this provider
-	case note.Again.Clean == CleanTrue:
-		patch.Set("/automated_clean", true)
-	case note.Again.Clean == CleanUnset:
-		patch.Remove("/automated_clean")
+	if note.Again != nil && !note.Again.Dirty { // else restored earlier
+		switch cleans(m, note.Again) {
+		case CleanTrue:
+			patch.Set("/automated_clean", true)
+		case CleanUnset:
+			patch.Remove("/automated_clean")
+		}
 	}
 	switch {
 	case occupied:

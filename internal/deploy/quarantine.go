@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -41,7 +42,7 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 	}
 	for i := range retired {
 		q := notes.QuarantineOf(&retired[i])
-		if q != nil && !q.IsMove() && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
+		if q != nil && !q.IsMove() && q.Allocation == allocation.Name && clock.IsYoung(q.Since, site.Ironic.ServerNow(), quarantineAge) {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}

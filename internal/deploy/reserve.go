@@ -142,6 +142,14 @@ func (r *Register) NoteLost(node string, lost *Losses) {
 	r.lost[node] = lost
 }
 
+// hasNoted reports whether this run has noted what a node loses when it is deployed again, which may be nothing.
+func (r *Register) hasNoted(node string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, noted := r.lost[node]
+	return noted
+}
+
 // lostBy returns what this run has noted that a node loses; nil if nothing.
 func (r *Register) lostBy(node string) *Losses {
 	r.mu.Lock()

@@ -111,11 +111,16 @@ func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) { //nolint:parallelt
 			fake.Set(id, "owner", owner)
 			fake.Set(id, "extra", map[string]any{"terraform_metal_boot": map[string]any{
 				"image": "x", "lost": map[string]any{"instance": instance, "info": map[string]any{"kernel_append_params": "init=/bin/sh"}},
+				"again": map[string]any{"instance": instance, "clean": "true"},
 			}})
+			fake.Set(id, "automated_clean", false)
 			node, _, err := sitetest.NewClient(fake, ofProject(fake, "a")).Deploy(t.Context(), id, sitetest.Debian("12"),
 				sitetest.OnceIn4h(instance))
 			if err != nil || (node.InstanceInfo["kernel_append_params"] != nil) != restored {
 				t.Errorf("the owner is %v: instance_info is %v, %v", owner, node.InstanceInfo, err)
+			}
+			if got := ironictest.NodeOf(t, fake, id).Raw["automated_clean"]; got != restored {
+				t.Errorf("the owner is %v: automated_clean is %v", owner, got)
 			}
 		})
 	}

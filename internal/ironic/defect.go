@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -132,7 +133,7 @@ func (c *Client) sweepProbes(ctx context.Context) {
 	service := c.NewestService()
 	_, err := service.Get(ctx, service.ServiceURL("nodes")+"?"+query.Encode(), &answer, nil)
 	for _, n := range answer.Nodes {
-		if !strings.HasPrefix(n.Name, ProbeName) || c.ServerNow().Sub(n.CreatedAt) < probeAge {
+		if !strings.HasPrefix(n.Name, ProbeName) || !clock.IsOld(n.CreatedAt, c.ServerNow(), probeAge) {
 			continue
 		}
 		if derr := c.Request(ctx, http.MethodDelete, "nodes/"+n.UUID, nil, nil); derr != nil {

@@ -32,14 +32,16 @@ func (m *Machine) EndRestoring(ctx context.Context) error {
 	if !notes.IsRestoring(m.node) {
 		return nil
 	}
-	r := *notes.RestoringOf(m.node)
+	r, isFenced := *notes.RestoringOf(m.node), m.node.MaintenanceReason == ReasonRestoring || !m.site.IsOfOthers(m.node)
 	if err := m.SetMaintenance(ctx, Maintenance{On: r.Maintenance, Reason: r.Reason}); err != nil {
 		return err
 	}
 	var patch ironic.Patch
-	if r.Clean != nil {
+	switch {
+	case !isFenced: // another client may have made the note up
+	case r.Clean != nil:
 		patch.Set("/automated_clean", *r.Clean)
-	} else {
+	default:
 		patch.Remove("/automated_clean")
 	}
 	r.Done = true

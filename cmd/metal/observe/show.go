@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
@@ -208,6 +210,9 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	for _, note := range d.Notes {
 		p.line("", note.String())
 	}
+	if len(d.Notes) > 0 {
+		p.line("", notes.Hearsay)
+	}
 	p.section("What to do next")
 	for _, text := range d.Next {
 		p.line("", text)
@@ -251,7 +256,8 @@ func since(at *time.Time, now time.Time) string {
 	if at == nil {
 		return ""
 	}
-	return fmt.Sprintf(", since %s (%s)", at.UTC().Format(time.RFC3339), now.Sub(*at).Round(time.Second))
+	age, _ := clock.Age(*at, now)
+	return fmt.Sprintf(", since %s (%s)", at.UTC().Format(time.RFC3339), age.Round(time.Second))
 }
 
 // secureBoot says whether secure boot is on; "" if Ironic does not know it.

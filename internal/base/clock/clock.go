@@ -1,7 +1,10 @@
 // Package clock compares times that a site's clocks have written. They may differ from each other and from this computer's, and they jump.
 package clock
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Slack is how far the clocks of conductors and API services may differ, and times in whole seconds from others.
 const Slack = 5 * time.Second
@@ -17,4 +20,19 @@ func Age(at, now time.Time) (age time.Duration, known bool) {
 func IsYoung(at, now time.Time, most time.Duration) bool {
 	age, known := Age(at, now)
 	return known && age <= most
+}
+
+// IsOld reports whether a time is longer ago. A time to come is not: neither young nor old is what nobody knows.
+func IsOld(at, now time.Time, most time.Duration) bool {
+	age, known := Age(at, now)
+	return known && age > most
+}
+
+// Text says how long ago a time was, or that it is to come.
+func Text(at, now time.Time) string {
+	stamp := at.UTC().Format(time.RFC3339)
+	if age, known := Age(at, now); known {
+		return fmt.Sprintf("%s ago (%s)", age.Round(time.Second), stamp)
+	}
+	return "at a time to come (" + stamp + ")"
 }

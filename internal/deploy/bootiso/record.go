@@ -90,7 +90,7 @@ func NewRecord(a Artifacts, at time.Time, before *Record) Record {
 		Image: hash(a.Identity()), URL: hash(location(a.URL)), SharedContent: hashes(a.SharedContent),
 		HostContent: hashes(a.HostContent), At: at.UTC().Truncate(time.Second), Boots: 1,
 	}
-	if before != nil && before.Image == r.Image && at.Sub(before.At) < Window {
+	if before != nil && before.Image == r.Image && at.Sub(before.At).Abs() < Window {
 		r.Boots = before.Boots + 1
 	}
 	return r

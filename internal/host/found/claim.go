@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -97,7 +98,7 @@ func IsClaim(instance, node string) bool {
 func isAbandoned(site *machine.Site, n *ironic.Node) bool {
 	return IsClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll &&
 		notes.DiscoveryOf(n) == nil &&
-		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
+		clock.IsOld(n.UpdatedAt, site.Ironic.ServerNow(), abandonedAfter)
 }
 
 // isHeldByOwnClaim reports whether the claim by which a discovery has named a node reserves it again: the answer to the request was lost,

@@ -100,6 +100,11 @@ type Conn struct {
 
 	pace  pace
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
+	hosts struct {     // the least and the most that an answer has said of that: several API services have several clocks
+		sync.Mutex
+		least, most time.Duration
+		known       bool
+	}
 
 	mu      sync.Mutex
 	service *gophercloud.ServiceClient // nil until the first successful use
@@ -160,6 +165,13 @@ func (c *Conn) ServerNow() time.Time { return time.Now().Add(c.Ahead()) }
 
 // Ahead returns how far the server's clock is ahead of the local one, to about two seconds: differences up to that count as none.
 func (c *Conn) Ahead() time.Duration { return time.Duration(c.clock.Load()) }
+
+// Apart returns how far the clocks of the API services that have answered differ, at least.
+func (c *Conn) Apart() time.Duration {
+	c.hosts.Lock()
+	defer c.hosts.Unlock()
+	return c.hosts.most - c.hosts.least
+}
 
 // AnswersTake returns how long the slowest answer of the last minutes took.
 func (c *Conn) AnswersTake() time.Duration { return c.pace.slowest() }

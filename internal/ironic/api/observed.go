@@ -97,6 +97,12 @@ func (c *Conn) setClock(answer http.Header) {
 		ahead = 0
 	}
 	c.clock.Store(int64(ahead))
+	c.hosts.Lock()
+	defer c.hosts.Unlock()
+	if !c.hosts.known {
+		c.hosts.least, c.hosts.most, c.hosts.known = ahead, ahead, true
+	}
+	c.hosts.least, c.hosts.most = min(c.hosts.least, ahead), max(c.hosts.most, ahead)
 }
 
 func (o *observed) server(r *http.Request) string {

@@ -25,5 +25,5 @@ func KeepCreated(spec *ironic.AllocationSpec, created string) {
 func FirstCreated(extra map[string]any) time.Time {
 	text, _ := extra[KeyCreated].(string)
 	at, _ := time.Parse(time.RFC3339, text)
-	return at
+	return plainTime(at)
 }

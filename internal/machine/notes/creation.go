@@ -314,9 +314,10 @@ func sayReservation(n *ironic.Node, _ time.Time) Words {
 	return sayMark(n.Extra, MarkReservation, "reservation of the machine", "its deployment")
 }
 
-// OfAllocation returns what the mark of creation says on an allocation.
-func OfAllocation(a *ironic.Allocation) Words {
-	return sayMark(a.Extra, MarkCreation, "creation of the allocation", "its creation")
+// OfAllocation returns what the mark of creation says on an allocation at a time.
+func OfAllocation(a *ironic.Allocation, now time.Time) Words {
+	return sayMark(a.Extra, MarkCreation, "creation of the allocation", "its creation").
+		heard(string(MarkCreation), "allocation unset "+a.UUID, now)
 }
 
 // sayMark tells of a creation by a run: what it created, and what the run has not finished if it has not.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -26,7 +27,7 @@ const checkedFor = time.Hour
 // CheckOf returns the ready check in progress on a node at a time; nil if there is none.
 func CheckOf(n *ironic.Node, now time.Time) *Checked {
 	c := checkOf(n)
-	if c == nil || !c.Failed.IsZero() || now.Sub(c.Since) > checkedFor {
+	if c == nil || !c.Failed.IsZero() || !clock.IsYoung(c.Since, now, checkedFor) {
 		return nil
 	}
 	return c
@@ -54,10 +55,14 @@ func checkOf(n *ironic.Node) *Checked {
 }
 
 func sayReady(n *ironic.Node, now time.Time) (w Words) {
-	if c := CheckOf(n, now); c != nil {
-		w.Told = []Note{{At: c.Since, Text: "ready check of " + c.Target, InProgress: true}}
+	if c := checkOf(n); c != nil {
+		w.Told = []Note{{At: c.Since, Text: "ready check of " + c.Target, InProgress: CheckOf(n, now) != nil}}
+		if w.Told[0].InProgress {
+			w.Left = &Left{Text: "a run checks whether it is ready: " + c.Target, Since: c.Since}
+		}
 	}
 	if c := NotReadyOf(n); c != nil {
+		w.Left = &Left{Text: "it was not ready: " + c.Target, Since: c.Failed, Failed: true}
 		w.Told = []Note{{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true}}
 		if !states.IsInProgress(n) {
 			w.Urgency, w.Advice = Broken, fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console "+

@@ -25,7 +25,7 @@ func TestNotes_ownKey(t *testing.T) {
 func TestTold_inWords(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC)
-	n := &ironic.Node{ProvisionState: "available", Extra: map[string]any{
+	n := &ironic.Node{ProvisionState: "available", ProvisionUpdatedAt: now, Extra: map[string]any{
 		notes.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"},
 		notes.KeyTurn:       map[string]any{"group": "databases", "run": "r1", "since": now, "failed": true},
 		notes.KeyService:    notes.Work{Run: "r2", Steps: []string{"bios.reset"}, Began: now.Add(-time.Minute), Ended: now, Failed: true},
@@ -38,7 +38,7 @@ func TestTold_inWords(t *testing.T) {
 	}
 	want := "an undeployment is to create allocation web-3 (a1) again; " +
 		"2026-05-01T02:00:00Z discovered, and named slot-01 after serial, metal_discovery_import rack12; " +
-		"2026-05-01T02:59:00Z service (bios.reset) that failed, watched by run r2, until 2026-05-01T03:00:00Z; " +
+		"2026-05-01T02:59:00Z the provider noted: service (bios.reset) that failed, run r2, until 2026-05-01T03:00:00Z; " +
 		"2026-05-01T03:00:00Z turn of rollout group databases: the change failed, or the machine is not ready, run r1; " +
 		"2026-05-01T03:01:00Z ready check of TCP port web-1:22 that failed, until 2026-05-01T03:02:00Z"
 	if got := strings.Join(texts, "; "); got != want {

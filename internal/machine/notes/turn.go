@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -31,6 +32,19 @@ type Turn struct {
 	Most     int       `json:"max_unavailable,omitempty"`
 	Failed   bool      `json:"failed,omitempty"` // the change has failed, or the machine is not ready
 	Until    time.Time `json:"until,omitzero"`   // the machine is ready, and the next one may be away from then on, by Ironic's clock
+}
+
+// longestPause is the longest pause that counts.
+const longestPause = 24 * time.Hour
+
+// Rest returns how long the next member still waits after the turn. A pause without a beginning, or whose beginning is to come, counts for
+// nothing: another client has made it up.
+func (t *Turn) Rest(now time.Time) time.Duration {
+	age, known := clock.Age(t.Since, now)
+	if !known || t.Until.IsZero() {
+		return 0
+	}
+	return max(0, min(t.Until.Sub(t.Since), longestPause)-age)
 }
 
 // KeyOf returns the key of the note of a host or a deployment.
@@ -77,14 +91,18 @@ func (t *Turn) words(n *ironic.Node, now time.Time) (w Words) {
 	if t.Failed {
 		turn.Text += ": the change failed, or the machine is not ready"
 	}
+	if t.Rest(now) > 0 {
+		turn.Text += "; the pause after it ends at " + now.Add(t.Rest(now)).UTC().Format(time.RFC3339)
+	}
 	if !t.Since.IsZero() {
 		w.Told = append(w.Told, turn)
 	}
-	if !t.Until.IsZero() {
+	if !t.Until.IsZero() && t.Rest(now) == 0 {
 		w.Told = append(w.Told, Note{At: t.Until, Text: "end of the pause of rollout group " + t.Group, By: "run " + t.Run})
 	}
-	if t.Until.IsZero() || now.After(t.Until) {
-		w.Left = &Left{Text: t.left(now), Run: t.Run} // the text has the time
+	w.Left = &Left{
+		Text: t.left(now), Run: t.Run, Failed: t.Failed, Passes: t.Rest(now) > 0, // the text has the time
+		Next: "if the machine runs: metal ready " + ironic.NodeArgument(n),
 	}
 	if t.Failed && NotReadyOf(n) == nil && !states.IsInProgress(n) && !states.Failed(ironic.State(n.ProvisionState)) {
 		w.Urgency, w.Advice = Broken, fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q "+
@@ -97,13 +115,15 @@ func (t *Turn) words(n *ironic.Node, now time.Time) (w Words) {
 func (t *Turn) left(now time.Time) string {
 	text := fmt.Sprintf("run %s began its turn in rollout group %s", t.Run, t.Group)
 	if !t.Since.IsZero() {
-		text += fmt.Sprintf(" %s ago (%s)", max(0, now.Sub(t.Since)).Round(time.Second), t.Since.UTC().Format(time.RFC3339))
+		text += " " + clock.Text(t.Since, now)
 	}
 	switch {
 	case t.Failed && t.Service:
 		text += "; the service of its host has failed"
 	case t.Failed:
 		text += "; the change has failed"
+	case t.Rest(now) > 0:
+		text += "; the next member may be away in " + t.Rest(now).Round(time.Second).String()
 	case !t.Until.IsZero():
 		text += "; it has ended, and the note is still there"
 	default:

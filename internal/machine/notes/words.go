@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Hearsay says to people what a note is worth.
+const Hearsay = "Notes are in extra in Ironic, which members of the owner and of the lessee of a node may edit: they are no proof."
+
 // Words are what a note says of itself to people. The zero value says nothing.
 type Words struct {
 	Told    []Note  // what has happened, or happens
@@ -29,6 +32,8 @@ type Left struct {
 	Run    string    // "" if the note does not tell
 	Since  time.Time // zero if the note does not tell
 	Failed bool      // it has failed, so that no run is at work on it
+	Passes bool      // it is as it is to be, and passes by itself
+	Next   string    // what to do about it, if that is not to apply again
 }
 
 // Note is a note of this provider on a node or an allocation, in words. All times are in UTC, by the clock of the site.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -33,12 +34,15 @@ type Work struct {
 // ErasureOf returns the note of an automated cleaning on a node; nil if it has none.
 func ErasureOf(n *ironic.Node) *Work { return WorkOf(n, KeyErasure) }
 
-// WorkOf returns the note that a node has below a key; nil if it has none.
+// WorkOf returns the note that a node has below a key; nil if it has none, or if Ironic's own times contradict it: the work was on this
+// node, and its end was a change of the state. Whoever may edit extra can write one that fits, so it is no proof.
 func WorkOf(n *ironic.Node, key string) *Work {
-	if w := Read[Work](n.Extra, key); w.IsOver() {
-		return w
+	w := Read[Work](n.Extra, key)
+	if !w.IsOver() || w.Ended.Before(w.Began) || w.Began.Before(n.CreatedAt.Add(-clock.Slack)) ||
+		w.Ended.After(n.ProvisionUpdatedAt.Add(clock.Slack)) {
+		return nil
 	}
-	return nil
+	return w
 }
 
 // IsOver reports whether the work has ended.
@@ -92,7 +96,7 @@ func (w *Work) say(what string) (words Words) {
 	if w == nil {
 		return words
 	}
-	note := Note{At: w.Began, Until: w.Ended, Text: what, By: "watched by run " + w.Run, Failed: w.Failed}
+	note := Note{At: w.Began, Until: w.Ended, Text: "the provider noted: " + what, By: "run " + w.Run, Failed: w.Failed}
 	if len(w.Steps) > 0 {
 		note.Text += " (" + strings.Join(w.Steps, ", ") + ")"
 	}

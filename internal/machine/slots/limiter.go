@@ -92,9 +92,10 @@ func (l *Limiter) Requires(ctx context.Context) error {
 	return l.client.Requires(ctx, api.VersionShard, "provisioning_limit.scope=shard")
 }
 
-// MachineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy.
+// MachineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy, unless a conductor still
+// works on it: without one, Ironic hears its ramdisk no more, and no time-out ends its state.
 func MachineOf(node *ironic.Node) throttle.Machine {
-	faulty := node.Maintenance && node.Fault != ""
+	faulty := node.Maintenance && node.Fault != "" && node.Reservation == ""
 	return throttle.Machine{
 		ID: node.UUID, Name: node.Name, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
 		LastError:      api.FirstLine(node.LastError),
@@ -117,6 +118,7 @@ type limited struct {
 	c         *ironic.Client
 	run       string
 	noChassis atomic.Bool // this user may not create a chassis: see recordKind
+	at        string      // path of the only record, whose name is not known; "": by names
 }
 
 // Machines lists all nodes now.

@@ -2,14 +2,13 @@ package slots
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -120,30 +119,33 @@ func foundIn(client *ironic.Client, kind recordKind, body *record) (found Found,
 	return found, true
 }
 
-// RemoveLeft deletes a record that a dead run has left. It reads the record again before, and reports false if a run has renewed it, or has
-// taken it over, since it was found. It takes the record over itself before it deletes it, so that a run that takes it over at this moment
-// keeps it (reference/limit.md#renewing-a-lock).
+// WatchFor is how long RemoveLeft watches a record at most: no lease is longer.
+const WatchFor = 20 * time.Minute
+
+// watchEvery is the time between two looks at such a record.
+const watchEvery = 10 * time.Second
+
+// errUnwatched is why a record was not deleted that may be a living run's.
+var errUnwatched = errors.New("it was not seen for its whole lease that nobody renews it. Run the command again")
+
+// RemoveLeft deletes a record that a dead run has left. It watches the record for its lease before, because the clocks of the site may be
+// wrong, and reports false if a run has renewed it, or has taken it over, since it was found.
 func RemoveLeft(ctx context.Context, client *ironic.Client, found Found) (removed bool, err error) {
-	var body record
-	if err := client.Request(ctx, http.MethodGet, found.path, nil, &body); err != nil {
-		if api.IsNotFound(err) {
-			return false, nil
+	s := &limited{c: client, at: found.path}
+	s.noChassis.Store(strings.HasPrefix(found.path, string(allocationRecords)))
+	for locks := throttle.NewLocks(s); ; {
+		now, err := s.Read(ctx, found.path)
+		if err != nil || now == nil || now.Holder != found.Holder || now.Renewals != found.Renewals {
+			return false, err
 		}
-		return false, err
+		if _, err = locks.IsHeld(ctx, found.path); err != nil {
+			return false, err
+		}
+		if now, err = s.Read(ctx, found.path); now == nil {
+			return err == nil, err
+		}
+		if rest.Sleep(ctx, watchEvery) != nil {
+			return false, errUnwatched
+		}
 	}
-	now := body.content(client.ServerNow())
-	if now.Standing() != throttle.Left || now.Holder != found.Holder || now.Renewals != found.Renewals {
-		return false, nil
-	}
-	var patch ironic.Patch
-	patch.Replace("/extra/holders/"+now.Holder, now.Renewals)
-	patch.Set("/extra/holders", map[string]int{rand.Text(): 0})
-	err = client.Request(ctx, http.MethodPatch, found.path, patch, nil)
-	if err == nil {
-		err = client.Request(ctx, http.MethodDelete, found.path, nil, nil)
-	}
-	if api.IsNotFound(err) || api.IsStatus(err, http.StatusBadRequest, "") {
-		return false, nil
-	}
-	return err == nil, err
 }

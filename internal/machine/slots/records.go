@@ -78,6 +78,9 @@ func (s *limited) recordID(kind recordKind, name string) string {
 }
 
 func (s *limited) recordPath(kind recordKind, name string) string {
+	if s.at != "" {
+		return s.at
+	}
 	return string(kind) + "/" + s.recordID(kind, name)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -83,7 +84,7 @@ func (s *syncPass) isLeftover(profile *oneview.Profile, node *ironic.Node) bool 
 	if over && node.ProvisionUpdatedAt.After(profile.Created) {
 		return true
 	}
-	return !profile.Created.IsZero() && time.Since(profile.Created) > s.o.LeftoverAge
+	return clock.IsOld(profile.Created, time.Now(), s.o.LeftoverAge)
 }
 
 // removeLeftover removes a temporary profile, if it is still unused.

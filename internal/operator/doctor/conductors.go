@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
@@ -29,8 +29,8 @@ func checkConductors(s *sight) []Check {
 		if conductor.Group != "" {
 			in = ", group " + conductor.Group
 		}
-		c.Details = append(c.Details, fmt.Sprintf("%s%s: %s, last sign of life %s ago", conductor.Hostname, in, state,
-			max(0, s.now.Sub(conductor.UpdatedAt)).Round(time.Second)))
+		c.Details = append(c.Details, fmt.Sprintf("%s%s: %s, last sign of life %s", conductor.Hostname, in, state,
+			clock.Text(conductor.UpdatedAt, s.now)))
 	}
 	c.Details = fold(c.Details)
 	c.Fact = fmt.Sprintf("%d of %s alive. Ironic's API does not tell their versions.", living, are(len(s.conductors.value), "conductor"))
@@ -42,7 +42,8 @@ func checkConductors(s *sight) []Check {
 	}
 	switch {
 	case living == 0:
-		c.Result, c.Next = Problem, "Start ironic-conductor, and see its log. Without one, Ironic accepts no operation."
+		c.Result, c.Next = Problem, "Start ironic-conductor, and see its log. Without one, Ironic accepts no operation. If it runs, its "+
+			"clock may be behind."
 	case len(alone) > 0:
 		c.Result, c.Next = Problem, "Start a conductor of each group that has machines, or change conductor_group of these machines."
 		for _, group := range slices.Sorted(maps.Keys(alone)) {

@@ -64,7 +64,8 @@ type Options struct {
 // not answer leaves time for the other checks.
 const requestShare = 6
 
-// Run makes all checks within the budget. It changes nothing, except that it deletes the lock records of dead runs if it is told to.
+// Run makes all checks within the budget. It changes nothing, except that it deletes the lock records of dead runs if it is told to: it
+// watches those for their lease before.
 func Run(ctx context.Context, o Options) *Report {
 	report := &Report{Version: o.Version, Time: time.Now().UTC().Truncate(time.Second)}
 	if o.Site.Secrets == nil {
@@ -72,9 +73,9 @@ func Run(ctx context.Context, o Options) *Report {
 	}
 	o.Site.Secrets.HideURL(o.Image)
 	o.Site.RequestTimeout = min(o.Site.RequestTimeout, o.Budget/requestShare)
-	ctx, stop := context.WithTimeout(ctx, o.Budget)
+	within, stop := context.WithTimeout(ctx, o.Budget)
 	defer stop()
-	seen := look(ctx, o)
+	seen := look(within, ctx, o)
 	for _, check := range []func(*sight) []Check{
 		checkIronic, checkVersion, checkUser, checkRights, checkConductors, checkClocks, checkDrivers, checkImages, checkDefect,
 		checkLimit, checkLocks, checkMachines, checkMaintenance, checkMarks, checkAllocations, checkTemporaries,

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -183,6 +184,7 @@ func TestDoctor_conductorsAndClocks(t *testing.T) {
 		"dead":                  {"", false, -time.Hour, doctor.Problem, doctor.OK},
 		"only of another group": {"rack9", true, -3 * time.Second, doctor.Problem, doctor.OK},
 		"clock ahead":           {"", true, time.Minute, doctor.OK, doctor.Warning},
+		"clock behind":          {"", true, -5 * time.Minute, doctor.OK, doctor.Warning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,6 +219,22 @@ func TestDoctor_clockOfThisMachine(t *testing.T) {
 		return resp, err
 	})
 	want(t, s.run(t), "clocks", doctor.Warning, "behind that of this machine", "NTP")
+}
+
+// Two services answer by turns, and their clocks differ.
+func TestDoctor_clocksOfSeveralServices(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	var asked atomic.Int32
+	s.options.Site.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+		resp, err := s.RoundTrip(r)
+		if err == nil {
+			ahead := time.Duration(asked.Add(1)%2) * 90 * time.Second
+			resp.Header.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+		}
+		return resp, err
+	})
+	want(t, s.run(t), "clocks", doctor.Warning, "answers of the API differ by 1m", "NTP")
 }
 
 // Whoever may deploy chooses what stands in image_source. Only servers that the user names are asked, and no server that these name.

@@ -3,9 +3,11 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
@@ -38,7 +40,7 @@ func checkMarks(s *sight) []Check {
 	}
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
-		if l := notes.OfAllocation(a).Left; l != nil {
+		if l := notes.OfAllocation(a, s.now).Left; l != nil {
 			all = append(all, left{"allocation " + cmp.Or(a.Name, a.UUID), l})
 		}
 	}
@@ -55,26 +57,32 @@ func checkMarks(s *sight) []Check {
 
 // ofLeft is the check of what runs have noted and not ended. alive has the runs that lock records name.
 func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check {
-	var unsure, working []string
+	var unsure, working, passing []string
 	doubtful := false
 	for _, l := range all {
 		text := l.on + ": " + l.Text
 		if !l.Since.IsZero() {
-			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.Since)).Round(time.Second))
+			text += ", written " + clock.Text(l.Since, now)
+		}
+		next := ""
+		if l.Next != "" {
+			next = ". Next: " + l.Next
 		}
 		switch {
+		case l.Passes:
+			passing = append(passing, text+next)
 		case l.Failed:
-			unsure = append(unsure, text)
+			unsure = append(unsure, text+next)
 		case alive[l.Run]:
 			working = append(working, text+"; the run is at work, or its machines wait for a slot")
 		default:
-			unsure, doubtful = append(unsure, text+"; at work or killed"), true
+			unsure, doubtful = append(unsure, text+"; at work or killed"+next), true
 		}
 	}
 	c := Check{
 		Name: name, Result: OK, Fact: "There is no mark of an unfinished run on what has no operation in progress. Runs may be at work " +
 			"all the same: see provisioning limit.",
-		Details: fold(append(unsure, working...)),
+		Details: fold(slices.Concat(unsure, working, passing)),
 	}
 	if len(all) > 0 {
 		alive := "None of these runs is at work."
@@ -100,7 +108,7 @@ func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	case strings.HasPrefix(n.Name, ironic.ProbeName):
 		const text = "a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it"
 		return []left{{label(n), &notes.Left{Text: text}}}
-	case states.IsInProgress(n), notes.CheckOf(n, now) != nil:
+	case states.IsInProgress(n):
 		return nil
 	}
 	for _, l := range notes.Unfinished(n, now) {
@@ -146,10 +154,10 @@ func checkTemporaries(s *sight) []Check {
 	for i := range s.temporaries.value {
 		profile := &s.temporaries.value[i]
 		n := nodes[sharing.NodeOfTemporary(profile)] // nil: of another Ironic
-		if n == nil || profile.InProgress || states.IsInProgress(n) || s.now.Sub(profile.Created) < s.o.StuckAfter {
+		if n == nil || profile.InProgress || states.IsInProgress(n) || clock.IsYoung(profile.Created, s.now, s.o.StuckAfter) {
 			continue
 		}
-		c.Details = append(c.Details, fmt.Sprintf("%s of %s, made %s", profile.Name, label(n), ago(profile.Created, s.now)))
+		c.Details = append(c.Details, fmt.Sprintf("%s of %s, made %s", profile.Name, label(n), clock.Text(profile.Created, s.now)))
 	}
 	c.Fact = "Runs have left no temporary server profile."
 	if len(c.Details) > 0 {

@@ -137,6 +137,23 @@ func TestDoctor_machines(t *testing.T) {
 		}},
 		"failed operation": {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 +
 			`": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:09Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"None of these runs is at work", "and failed at 2000-01-01T00:00:09Z: it was to be switched on again"}},
+		"turn to come": {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 +
+			`", "until": "9999-01-01T00:00:00Z"}}`}, "marks", doctor.Warning, []string{
+			"its note terraform_metal_turn counts for nothing: it is of 9999-01-01T00:00:00Z", "a time to come",
+			"baremetal node unset node-000 --extra terraform_metal_turn",
+		}},
+		"turn in its pause": {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 +
+			`", "since": "2000-01-01T00:00:00Z", "until": "2000-01-01T06:00:00Z"}}`}, "marks", doctor.OK, []string{
+			"the next member may be away in 4h0m0s", "metal ready node-000",
+		}},
+		"ready check": {map[string]any{"provision_state": "active", "extra": `{"terraform_metal_ready": {"target": "TCP port h:22", ` +
+			`"since": "2000-01-01T01:30:00Z"}}`}, "marks", doctor.Warning, []string{
+			"a run checks whether it is ready: TCP port h:22", "written 30m0s ago",
+		}},
+		"failed ready check": {map[string]any{"provision_state": "active", "extra": `{"terraform_metal_ready": {"target": ` +
+			`"TCP port h:22", "since": "2000-01-01T01:00:00Z", "failed": "2000-01-01T01:10:00Z"}}`}, "marks", doctor.Warning, []string{
+			"it was not ready: TCP port h:22", "written 50m0s ago",
+		}},
 		"turn past its pause": {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 +
 			`", "until": "2000-01-01T00:01:00Z"}}`}, "marks", doctor.Warning, []string{"the note is still there"}},
 		"suspended allocation": {
@@ -181,7 +198,7 @@ func TestDoctor_youngNotes(t *testing.T) {
 		says   []string
 	}{
 		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, " +
-			"which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
+			"which began at 2000-01-01T00:00:00Z", "written 1m0s ago (2000-01-01T00:00:00Z); at work or killed", "run the same command"}},
 		"waits for a slot": {"manageable", true, doctor.OK, []string{
 			"1 mark of unfinished runs", "Known to be at work: 1.",
 			"its machines wait for a slot",
@@ -340,6 +357,26 @@ func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The clock of the site was set forward, so that the record of a living run looks old: it is renewed while metal doctor watches it.
+func TestDoctor_leavesRecordOfALivingRun(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		release := s.take(t, "the", func(*http.Request) error { return nil })
+		defer release()
+		s.options.Site.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+			resp, err := s.RoundTrip(r)
+			if err == nil {
+				resp.Header.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+			}
+			return resp, err
+		})
+		want(t, s.run(t), "lock records", doctor.Warning, "of which 1 stale")
+		s.options.RemoveStale = true
+		want(t, s.run(t), "lock records", doctor.OK, "a run has taken it over, or deleted it, meanwhile")
+	})
 }
 
 // Machines wait for a slot: the record of the limit says how many.

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -24,17 +26,26 @@ var errTakenOver = errors.New("a run has taken it over, or deleted it, meanwhile
 // removeStale deletes the records that dead runs have left. By object, it returns nil for those that it has deleted, and why it has not
 // deleted the others.
 func removeStale(ctx context.Context, client *ironic.Client, records []slots.Found) map[string]error {
+	ctx, stop := context.WithTimeout(ctx, slots.WatchFor)
+	defer stop()
 	done := map[string]error{}
+	var mu sync.Mutex
+	var removing sync.WaitGroup // together: each is watched for a minute or more
 	for _, r := range records {
 		if r.Standing() != throttle.Left {
 			continue
 		}
-		removed, err := slots.RemoveLeft(ctx, client, r)
-		if err == nil && !removed {
-			err = errTakenOver
-		}
-		done[r.Object] = err
+		removing.Go(func() {
+			removed, err := slots.RemoveLeft(ctx, client, r)
+			if err == nil && !removed {
+				err = errTakenOver
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done[r.Object] = err
+		})
 	}
+	removing.Wait()
 	return done
 }
 
@@ -78,7 +89,7 @@ func checkLimit(s *sight) []Check {
 		for _, w := range r.WaitingAt(s.now) {
 			waiting += w.Machines
 			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run,
-				words.Count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
+				words.Count(w.Machines, "machine"), clock.Text(w.Since, s.now), w.Max))
 		}
 	}
 	c.Details = fold(c.Details)
@@ -164,7 +175,7 @@ func checkLocks(s *sight) []Check {
 		c.Result, c.Next = Warning, "Delete the records with credentials that have the right."
 	case stale > 0:
 		c.Result, c.Next = Warning, "The run that had a stale record was killed. The next run takes the record over; metal doctor "+
-			"--remove-stale deletes it now."
+			"--remove-stale watches it for a minute, and deletes it."
 	}
 	if s.records.err != nil {
 		c.Fact += " Ironic does not show this user all records: " + failure.Sentence(s.records.err)
@@ -184,5 +195,5 @@ func heldBy(r slots.Found, now time.Time) string {
 	if r.Released {
 		doing = "released by " + run + " while machines wait, "
 	}
-	return doing + ago(now.Add(-r.Age), now)
+	return doing + clock.Text(now.Add(-r.Age), now)
 }

@@ -40,6 +40,7 @@ type sight struct {
 	connect      error  // why Ironic could not be asked; nil if it could
 	versionless  error  // why not even its version could be read, which needs no credentials
 	server, used api.Microversion
+	apart        time.Duration // how far the clocks of API services differ, at least
 	ahead        time.Duration // how far Ironic's clock is ahead of ours; differences of up to 2 s count as none
 	who          *api.Identity // nil without Keystone
 	late         bool          // the time for all checks was over before the last answer
@@ -70,8 +71,8 @@ var nodeFields = []string{
 // errNoIronic is why what only Ironic knows is not known if it could not be asked.
 var errNoIronic = errors.New("Ironic could not be asked") //nolint:staticcheck // a name
 
-// look asks the site. With a thousand nodes it sends about twenty requests.
-func look(ctx context.Context, o Options) *sight {
+// look asks the site until ctx ends, and removes records until whole does. With a thousand nodes it sends about twenty requests.
+func look(ctx, whole context.Context, o Options) *sight {
 	site := machine.New(o.Site)
 	client := site.Ironic
 	s := &sight{o: o}
@@ -104,12 +105,12 @@ func look(ctx context.Context, o Options) *sight {
 	// together, so that a request that hangs takes no time from others
 	routine.Each(len(asking), len(asking), func(i int) error { return asking[i]() })
 	s.findAllocations()
-	s.now, s.ahead = client.ServerNow(), client.Ahead()
-	if o.RemoveStale {
-		s.removed = removeStale(ctx, client, s.records.value)
-	}
+	s.now, s.ahead, s.apart = client.ServerNow(), client.Ahead(), client.Apart()
 	s.rights = lookAtRights(ctx, client, s.who, s.nodes.value)
 	s.late = ctx.Err() != nil
+	if o.RemoveStale {
+		s.removed = removeStale(whole, client, s.records.value)
+	}
 	return s
 }
 

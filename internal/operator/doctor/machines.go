@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -45,8 +46,9 @@ func checkMachines(s *sight) []Check {
 func machineCheck(n *ironic.Node, now time.Time, stuckAfter time.Duration) *Check {
 	state := ironic.State(n.ProvisionState)
 	c := &Check{Name: "machine " + cmp.Or(n.Name, n.UUID), Result: Problem, Next: strings.Join(show.NextSteps(n, now), " ")}
-	since := fmt.Sprintf("since %s", ago(n.ProvisionUpdatedAt, now))
-	switch inState := now.Sub(n.ProvisionUpdatedAt); {
+	since := fmt.Sprintf("since %s", clock.Text(n.ProvisionUpdatedAt, now))
+	inState, _ := clock.Age(n.ProvisionUpdatedAt, now)
+	switch {
 	case n.Fault != "" && !states.Failed(state):
 		c.Fact = fmt.Sprintf("Node %s has the fault %q, so that Ironic has put it into maintenance.", label(n), n.Fault)
 		if n.LastError != "" {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -140,8 +141,8 @@ func whoText(who *api.Identity) string {
 		strings.Join(slices.Compact(slices.Clone(who.Roles)), ", "))
 }
 
-// clockSlack is how far clocks may differ before it matters to who reads times; the provider counts by Ironic's clock.
-const clockSlack = 5 * time.Second
+// heartbeats is how long ago the last sign of life of a conductor that is alive may be, by Ironic's default settings, and a minute.
+const heartbeats = 70*time.Second + time.Minute
 
 func checkClocks(s *sight) []Check {
 	const name = "clocks"
@@ -152,17 +153,24 @@ func checkClocks(s *sight) []Check {
 	if s.ahead != 0 {
 		c.Fact = fmt.Sprintf("The clock of Ironic's API is %s.", apart(s.ahead))
 	}
-	if s.ahead.Abs() > clockSlack {
-		c.Result = Warning
+	if s.apart > clock.Slack {
+		c.Details = append(c.Details, fmt.Sprintf("answers of the API differ by %s: its services have several clocks, or its clock was set",
+			s.apart.Round(time.Second)))
 	}
 	for _, conductor := range s.conductors.value {
-		if ahead := conductor.UpdatedAt.Sub(s.now); ahead > clockSlack {
-			c.Result = Warning
+		age, known := clock.Age(conductor.UpdatedAt, s.now)
+		switch {
+		case conductor.UpdatedAt.IsZero():
+		case !known:
 			c.Details = append(c.Details, fmt.Sprintf("the clock of conductor %s is at least %s ahead of that of the API",
-				conductor.Hostname, ahead.Round(time.Second)))
+				conductor.Hostname, conductor.UpdatedAt.Sub(s.now).Round(time.Second)))
+		case conductor.Alive && age > heartbeats:
+			c.Details = append(c.Details, fmt.Sprintf("conductor %s is alive, and its last sign of life is %s old: its clock is behind "+
+				"that of the API, unless heartbeat_timeout is longer", conductor.Hostname, age.Round(time.Second)))
 		}
 	}
-	if c.Result == Warning {
+	if len(c.Details) > 0 || s.ahead.Abs() > clock.Slack {
+		c.Result, c.Details = Warning, fold(c.Details)
 		c.Next = "Synchronise the clocks, for example by NTP. Time-outs and leases are counted by Ironic's clock, and the sign of life " +
 			"of a conductor by its own."
 	}

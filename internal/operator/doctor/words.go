@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
@@ -24,10 +23,6 @@ func withVerb(n int, noun, one, more string) string {
 }
 
 func label(n *ironic.Node) string { return ironic.NodeLabel(n) }
-
-func ago(at, now time.Time) string {
-	return fmt.Sprintf("%s ago (%s)", max(0, now.Sub(at)).Round(time.Second), at.UTC().Format(time.RFC3339))
-}
 
 // there says how many of something there are.
 func there(n int, noun string) string {

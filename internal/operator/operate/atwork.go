@@ -59,7 +59,7 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 		}
 	}
 	for _, t := range notes.TurnsOf(n) {
-		if t.Failed || !t.Until.IsZero() && !t.Until.After(seen.Now) || !seen.mayLive(t.Run, t.Since, n) {
+		if t.Failed || !t.Until.IsZero() && t.Rest(seen.Now) == 0 || !seen.mayLive(t.Run, t.Since, n) {
 			continue
 		}
 		return fmt.Sprintf("run %s, whose turn in group %s began at %s", t.Run, t.Group, t.Since.UTC().Format(time.RFC3339))

@@ -101,7 +101,7 @@ func TestUndeploy_freesTheMachine(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake, id, spec := deployed(t)
 				got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, release), id)
-				if got.Outcome != operate.Done || !strings.HasPrefix(got.Note, "cleaned by ") {
+				if got.Outcome != operate.Done || !strings.HasPrefix(got.Note, "cleaned, as its run noted, by ") {
 					t.Errorf("%+v", got)
 				}
 				wantFree(t, fake, id, spec, !release)

@@ -157,5 +157,5 @@ func erased(node *ironic.Node) string {
 	if !e.IsOver() || e.Failed || node.ProvisionUpdatedAt.Sub(e.Ended).Abs() > clock.Slack { // it is of an earlier undeployment
 		return ""
 	}
-	return fmt.Sprintf("cleaned by %s, %s", strings.Join(e.Steps, ", "), e.Ended.Sub(e.Began).Round(time.Second))
+	return fmt.Sprintf("cleaned, as its run noted, by %s, %s", strings.Join(e.Steps, ", "), e.Ended.Sub(e.Began).Round(time.Second))
 }

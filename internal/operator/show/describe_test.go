@@ -79,7 +79,7 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 		"run": {got.Held.Run, "run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11, which began at 2026-05-01T00:00:00Z, and is at work " +
 			"or was killed"},
 		"notes":         {len(got.Notes), 2},
-		"newest note":   {got.Notes[1].Text, "automated cleaning (deploy.erase_devices)"},
+		"newest note":   {got.Notes[1].Text, "the provider noted: automated cleaning (deploy.erase_devices)"},
 		"what to do":    {len(got.Next), 1},
 		"what runs now": {got.Image, "https://images.example.com/…/debian.qcow2"},
 	} {

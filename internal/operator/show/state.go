@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -79,7 +80,10 @@ func working(n *ironic.Node, now time.Time) string {
 }
 
 // took returns how long a node has been in its provision state.
-func took(n *ironic.Node, now time.Time) time.Duration { return now.Sub(n.ProvisionUpdatedAt) }
+func took(n *ironic.Node, now time.Time) time.Duration {
+	age, _ := clock.Age(n.ProvisionUpdatedAt, now)
+	return age
+}
 
 func minutes(d time.Duration) string { return strings.TrimSuffix(d.Round(time.Minute).String(), "0s") }
 

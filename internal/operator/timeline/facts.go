@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
+func ofAllocation(a *ironic.Allocation, at time.Time) (all []Moment, now []string) {
 	what := "allocation " + cmp.Or(a.Name, a.UUID) + " created"
 	first := notes.FirstCreated(a.Extra)
 	if !first.IsZero() {
@@ -28,7 +28,7 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	if created, err := time.Parse(time.RFC3339, a.CreatedAt); err == nil {
 		all = append(all, Moment{At: created, What: what, Sources: []Source{FromAllocation}})
 	}
-	for _, note := range notes.OfAllocation(a).Told {
+	for _, note := range notes.OfAllocation(a, at).Told {
 		all = append(all, ofNote(note, time.Time{}))
 	}
 	text := "The allocation is " + string(a.State)

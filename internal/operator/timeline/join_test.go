@@ -279,7 +279,7 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 	event := func(minutes float64, severity, kind, text string) ironic.Event {
 		return ironic.Event{CreatedAt: at(minutes), Severity: severity, Type: kind, Event: text}
 	}
-	noted := &ironic.Node{UUID: "n2", Name: "rack1-02", ProvisionState: "available", Extra: map[string]any{
+	noted := &ironic.Node{UUID: "n2", Name: "rack1-02", ProvisionState: "available", ProvisionUpdatedAt: at(9), Extra: map[string]any{
 		"terraform_metal_erasure":    map[string]any{"run": run, "began": at(5).Format(time.RFC3339), "ended": at(9).Format(time.RFC3339)},
 		"terraform_metal_allocation": map[string]any{"uuid": "a1", "name": "web-1"},
 	}}
@@ -290,7 +290,7 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 		}},
 		{ID: "n2", Name: "rack1-02", Node: noted},
 	}})
-	want := "1 deployment for 6: begins; 5 automated cleaning for 4 by watched by run " + run + "; 20 cleaning failed: no disk"
+	want := "1 deployment for 6: begins; 5 the provider noted: automated cleaning for 4 by run " + run + "; 20 cleaning failed: no disk"
 	if got := brief(life); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -300,7 +300,7 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2 nodes\nrack1-02: An undeployment is to create allocation web-1 (a1) again.\n",
-		"2026-11-22 14:05:00  4m00s  rack1-02  automated cleaning  watched by run",
+		"2026-11-22 14:05:00  4m00s  rack1-02  the provider noted: automated cleaning  run",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, text.String())

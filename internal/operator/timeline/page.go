@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
@@ -17,12 +18,13 @@ var pageText string
 var pageTemplate = watch.PageTemplate(pageText)
 
 type pageData struct {
-	Life  *Life
-	Head  watch.Head
-	AsOf  time.Time
-	Chart watch.Chart
-	Nodes bool
-	Rows  []pageRow
+	Life    *Life
+	Head    watch.Head
+	AsOf    time.Time
+	Chart   watch.Chart
+	Nodes   bool
+	Rows    []pageRow
+	Hearsay string
 }
 
 type pageRow struct {
@@ -50,6 +52,9 @@ func (l *Life) WritePage(file string) error {
 			cells = slices.Delete(cells, 2, 3)
 		}
 		d.Rows = append(d.Rows, pageRow{cells, rest.OneLine(l.Moments[i].Words)})
+	}
+	if l.isNoted() {
+		d.Hearsay = notes.Hearsay
 	}
 	var text bytes.Buffer
 	if err := pageTemplate.Execute(&text, d); err != nil {

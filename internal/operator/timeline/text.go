@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
@@ -19,6 +20,9 @@ func (l *Life) Text(to io.Writer) error {
 		fmt.Fprintf(&text, "%s\n", rest.OneLine(now))
 	}
 	fmt.Fprintf(&text, "Times are by the clock of Ironic, in UTC. As of %s.\n\n", l.AsOf.UTC().Format(time.DateTime))
+	if l.isNoted() {
+		text.WriteString(notes.Hearsay + "\n\n")
+	}
 	l.table(&text)
 	for i, missing := range l.Missing {
 		if i == 0 && len(l.Moments) > 0 {
@@ -28,6 +32,11 @@ func (l *Life) Text(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, text.String())
 	return err
+}
+
+// isNoted reports whether a moment is known from a note.
+func (l *Life) isNoted() bool {
+	return slices.ContainsFunc(l.Moments, func(m Moment) bool { return slices.Contains(m.Sources, FromNote) })
 }
 
 func (l *Life) table(text *strings.Builder) {

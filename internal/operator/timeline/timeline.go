@@ -103,7 +103,7 @@ const shortestGap = time.Minute
 func Join(f Facts) Life {
 	life := Life{Subject: f.Subject, AsOf: f.Now, Now: []string{}, Missing: append([]string{}, f.Missing...)}
 	if f.Allocation != nil {
-		told, now := ofAllocation(f.Allocation)
+		told, now := ofAllocation(f.Allocation, f.Now)
 		life.Moments, life.Now = append(life.Moments, told...), append(life.Now, now...)
 	}
 	for i := range f.Machines {
@@ -112,7 +112,7 @@ func Join(f Facts) Life {
 		moments := fromStays(stays, f.Now)
 		moments = mergeHistory(moments, m.History)
 		if m.Reserved != nil {
-			told, _ := ofAllocation(m.Reserved)
+			told, _ := ofAllocation(m.Reserved, f.Now)
 			moments = append(moments, told...)
 		}
 		if m.Node != nil {

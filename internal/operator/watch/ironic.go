@@ -101,8 +101,8 @@ func (m *Machine) takeTurn(note *notes.Turn, same bool, now time.Time) {
 				m.Step, m.Reason = "service", "Ironic has ended a service that failed: the machine may lack its BIOS settings or firmware"
 			}
 		}
-	case now.Before(note.Until) && same && !m.InProgress && !m.Failed:
-		until := " until " + note.Until.Local().Format(clock)
+	case note.Rest(now) > 0 && same && !m.InProgress && !m.Failed:
+		until := " until " + now.Add(note.Rest(now)).Local().Format(clock)
 		m.Turn, m.Pauses = "pause of "+note.Group+until, note.Group+" pauses"+until
 	case !m.InProgress || !note.Until.IsZero():
 	case note.Canary:

@@ -196,9 +196,10 @@ func TestList_tellsTurns(t *testing.T) {
 		"it is being repaired":       {in("deploying", map[string]any{"failed": true}), "turn of databases", ""},
 		"failed, and deployed anew":  {in("active", map[string]any{"failed": true, "instance": "another"}), "", ""},
 		"a pause": {
-			in("active", map[string]any{"until": until.UTC().Format(time.RFC3339)}),
+			in("active", map[string]any{"since": time.Now().UTC().Format(time.RFC3339), "until": until.UTC().Format(time.RFC3339)}),
 			"pause of databases until " + until.Format("15:04:05"), "",
 		},
+		"a pause that is made up":           {in("active", map[string]any{"until": "9999-01-01T00:00:00Z"}), "", ""},
 		"a pause that has ended":            {in("active", map[string]any{"until": "2020-01-01T00:00:00Z"}), "", ""},
 		"an operation of others in a pause": {in("deploying", map[string]any{"until": until.UTC().Format(time.RFC3339)}), "", ""},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -112,16 +113,22 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 	if err != nil {
 		return nil, err
 	}
+	isOthers := func(note *notes.Turn) bool { return note.Group == name && note.Run != t.site.Run.ID }
 	signs := map[string]Sign{}
 	for i := range nodes {
 		for _, note := range notes.TurnsOf(&nodes[i]) {
-			if note.Group != name || note.Run == t.site.Run.ID {
-				continue
+			if isOthers(note) {
+				signs[note.Run] = Sign{}
 			}
-			if _, known := signs[note.Run]; !known {
-				if signs[note.Run], err = t.sign(ctx, note.Run); err != nil {
-					return nil, err
-				}
+		}
+	}
+	if err := t.readSigns(ctx, signs); err != nil {
+		return nil, err
+	}
+	for i := range nodes {
+		for _, note := range notes.TurnsOf(&nodes[i]) {
+			if !isOthers(note) {
+				continue
 			}
 			all = append(all, AbsenceOf(&nodes[i], note, signs[note.Run], t.site.Ironic.ServerNow()))
 		}
@@ -129,22 +136,46 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 	return all, nil
 }
 
-// sign returns what is known of the sign of life of a run.
-func (t *turns) sign(ctx context.Context, run string) (Sign, error) {
-	alive, err := t.site.Locks().IsHeld(ctx, SignalOf(run))
-	if err != nil {
-		return Sign{}, err
+// mostRuns is how many other runs are asked one by one. More may be made up: one list says which of them have a record.
+const mostRuns = 5
+
+// readSigns reads the signs of life of runs.
+func (t *turns) readSigns(ctx context.Context, signs map[string]Sign) error {
+	recorded := map[string]bool{}
+	if len(signs) > mostRuns {
+		records, err := slots.Find(ctx, t.site.Ironic)
+		if err != nil && !api.IsForbidden(err) {
+			return err
+		}
+		for i := range records {
+			recorded[records[i].Run] = true
+		}
 	}
+	for run := range signs {
+		alive := false
+		if len(signs) <= mostRuns || recorded[run] {
+			var err error
+			if alive, err = t.site.Locks().IsHeld(ctx, SignalOf(run)); err != nil {
+				return err
+			}
+		}
+		signs[run] = t.sign(run, alive)
+	}
+	return nil
+}
+
+// sign returns what is known of a run that gives a sign of life now, or gives none.
+func (t *turns) sign(run string, alive bool) Sign {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if alive {
 		delete(t.silent, run)
-		return Sign{Alive: true}, nil
+		return Sign{Alive: true}
 	}
 	if t.silent[run].IsZero() {
 		t.silent[run] = time.Now()
 	}
-	return Sign{Silent: time.Since(t.silent[run])}, nil
+	return Sign{Silent: time.Since(t.silent[run])}
 }
 
 // Sign is what is known of the sign of life of a run.
@@ -160,8 +191,6 @@ const (
 	// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on
 	// another node.
 	goneFor = time.Hour
-	// longestPause is the longest pause of another run that counts: its end may be made up.
-	longestPause = 24 * time.Hour
 )
 
 // AbsenceOf judges a member by the note on its node. A member that is being changed is away until it is ready, or its writer or an operator
@@ -181,8 +210,8 @@ func AbsenceOf(n *ironic.Node, note *notes.Turn, sign Sign, now time.Time) rollo
 	asked := !ended && same && !undeployed && sign.Silent < AskFor && (!done || note.Checked)
 	a.Working = !ended && (sign.Alive || asked) || same && busy
 	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff || !ended && note.Checked))
-	if known && !note.Until.IsZero() { // the pause began when the note was written
-		a.Until = time.Now().Add(min(note.Until.Sub(note.Since), longestPause) - age)
+	if rest := note.Rest(now); rest > 0 {
+		a.Until = time.Now().Add(rest)
 	}
 	return a
 }

@@ -328,6 +328,10 @@ func (t *Turn) tell(ctx context.Context, queued time.Time) {
 			working = append(working, fmt.Sprintf("%s (another run, which gives no sign of life: if it runs well, metal ready %[1]s)", o.Name))
 		case o.Working:
 			working = append(working, o.Name+" (another run)")
+		case o.Failed:
+			working = append(working, o.Name+" (it has failed)")
+		case time.Now().Before(o.Until):
+			working = append(working, o.Name+" (its pause ends in "+time.Until(o.Until).Round(time.Second).String()+")")
 		}
 	}
 	t.turns.mu.Unlock()

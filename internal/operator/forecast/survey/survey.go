@@ -145,7 +145,9 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 			}
 			sign := turns.Sign{Alive: alive[note.Run], Silent: turns.AskFor}
 			a := turns.AbsenceOf(n, note, sign, f.Site.Now)
-			a.Until = note.Until // by Ironic's clock, as everything here
+			if !a.Until.IsZero() {
+				a.Until = f.Site.Now.Add(note.Rest(f.Site.Now)) // by Ironic's clock, as everything here
+			}
 			f.Site.Away[note.Group] = append(f.Site.Away[note.Group], a)
 		}
 	}
