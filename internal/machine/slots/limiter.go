@@ -117,6 +117,8 @@ type limited struct {
 	c         *ironic.Client
 	run       string
 	noChassis atomic.Bool // this user may not create a chassis: see recordKind
+
+	seesNoChassis atomic.Bool // this user may not even see one
 }
 
 // Machines lists all nodes now.

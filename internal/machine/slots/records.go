@@ -42,11 +42,14 @@ type recordExtra struct {
 
 	Released bool            `json:"released,omitempty"`
 	Waiting  []throttle.Word `json:"waiting,omitempty"`
+
+	Freeze *throttle.Freeze `json:"freeze,omitempty"`
 }
 
 func (s *limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
 	extra := recordExtra{
 		From: record.From, Run: s.run, Lease: int(record.Lease / time.Second), Released: record.Released, Waiting: record.Words,
+		Freeze: record.Freeze,
 	}
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
@@ -137,9 +140,15 @@ func isNoRight(err error) bool {
 func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
 	kind := s.kind()
+	if name == throttle.FreezeName && !s.seesNoChassis.Load() { // that of the whole site counts for those, too, who may only see it
+		kind = chassisRecords
+	}
 	err := s.c.Request(ctx, http.MethodGet, s.recordPath(kind, name), nil, &body)
 	if kind == chassisRecords && api.IsForbidden(err) { // whoever only reads has created no record that was refused
 		s.noChassis.Store(true)
+		s.seesNoChassis.Store(true)
+	}
+	if kind == chassisRecords && (api.IsForbidden(err) || api.IsNotFound(err) && s.noChassis.Load()) {
 		err = s.c.Request(ctx, http.MethodGet, s.recordPath(allocationRecords, name), nil, &body)
 	}
 	if api.IsNotFound(err) {
@@ -158,7 +167,7 @@ func (body *record) content(now time.Time) throttle.Record {
 	r := throttle.Record{Description: body.Description}
 	var extra recordExtra
 	if json.Unmarshal(body.Extra, &extra) == nil && len(extra.Holders) == 1 {
-		r.From, r.Released, r.Words = extra.From, extra.Released, extra.Waiting
+		r.From, r.Released, r.Words, r.Freeze = extra.From, extra.Released, extra.Waiting, extra.Freeze
 		r.Lease = time.Duration(min(max(extra.Lease, 0), 1<<20)) * time.Second
 		if ironic.IsUUID(extra.Run) {
 			r.Run = extra.Run

@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) *Report {
 	seen := look(ctx, o)
 	for _, check := range []func(*sight) []Check{
 		checkIronic, checkVersion, checkUser, checkRights, checkConductors, checkClocks, checkDrivers, checkImages, checkDefect,
-		checkLimit, checkLocks, checkMachines, checkMaintenance, checkMarks, checkAllocations, checkTemporaries,
+		checkLimit, checkFreeze, checkLocks, checkMachines, checkMaintenance, checkMarks, checkAllocations, checkTemporaries,
 	} {
 		report.Checks = append(report.Checks, check(seen)...)
 	}

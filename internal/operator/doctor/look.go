@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // answer is what a question to the site has brought.
@@ -40,6 +41,7 @@ type sight struct {
 	conductors  answer[[]ironic.Conductor]
 	drivers     answer[[]ironic.Driver]
 	records     answer[[]slots.Found]
+	freeze      *throttle.Freeze
 	limitless   error // why this Ironic cannot have the limit
 	temporaries answer[[]oneview.Profile]
 	removed     map[string]error // by object: the stale records that were to be deleted, and why one is still there
@@ -83,6 +85,7 @@ func look(ctx context.Context, o Options) *sight {
 	asking.Go(func() { s.conductors.value, s.conductors.err = client.Conductors(ctx) })
 	asking.Go(func() { s.drivers.value, s.drivers.err = client.Drivers(ctx) })
 	asking.Go(func() { s.limitless = slots.NewLimiter(client, o.Limit, "").Requires(ctx) })
+	asking.Go(func() { s.freeze = site.Freezes().Now(ctx) })
 	asking.Go(func() { s.records.value, s.records.err = slots.Find(ctx, client) })
 	if o.OneView != nil {
 		asking.Go(func() { s.temporaries.value, s.temporaries.err = sharing.ListTemporaries(ctx, o.OneView) })

@@ -167,7 +167,11 @@ func (c *Collector) slots(s watch.Sample) []prometheus.Metric {
 		waitingIn[label] += w.Machines
 		waits[label] = max(waits[label], s.Taken.Sub(w.Since))
 	}
-	var all []prometheus.Metric
+	isFrozen := 0.0
+	if s.Slots.Freeze != "" {
+		isFrozen = 1
+	}
+	all := []prometheus.Metric{frozen.value(isFrozen)}
 	for scope, n := range usedBy {
 		all = append(all, used.value(float64(n), scope))
 	}

@@ -24,7 +24,7 @@ var worst = map[string]Harm{
 	"power on": Harmless, "power off": Cuts, "power reboot": Cuts, "nmi": Cuts, "abort": Cuts,
 	"boot-device set": Restarts, "virtual-media attach": Restarts, "virtual-media detach": Restarts,
 	"manage": Harmless, "maintenance on": Restarts, "maintenance off": Restarts, "retire": Restarts, "unretire": Restarts,
-	"ready": Restarts,
+	"ready": Restarts, "freeze": Harmless, "thaw": Harmless,
 	"rescue": Cuts, "unrescue": Cuts, "service": Cuts, "delete": Cuts,
 	"inspect": Erases, "provide": Erases, "clean": Erases, "unhold": Erases, "undeploy": Erases, "release": Erases,
 }

@@ -17,6 +17,8 @@ type Slots struct {
 	Used map[string]int // by scope
 	// machines that wait for a slot, by scope, at least; nil: not known, because the user may not see the words of all runs, and sees none
 	Waiting map[string]Wait
+
+	Freeze string // who has frozen the site, and why; empty: it is not frozen
 }
 
 // Wait says how many machines wait for a slot, and since when the first of them.
@@ -65,6 +67,9 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	}
 	sample, err := sampleOf(ctx, s.Client, selected, chosen)
 	sample.Slots = &Slots{Used: s.limiter.UsedBy(all), Waiting: waiting}
+	if freeze := s.limiter.Freezes().Now(ctx); freeze != nil {
+		sample.Slots.Freeze = freeze.String()
+	}
 	return sample, err
 }
 
