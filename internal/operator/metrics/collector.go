@@ -95,7 +95,11 @@ func (c *Collector) Update(v watch.View, changes []watch.Change) error {
 		}
 	}
 	c.listed = time.Now()
-	c.gauges = slices.Concat(c.machines(v.Sample), c.slots(v.Sample))
+	isFrozen := 0.0
+	if v.Sample.Freeze != nil {
+		isFrozen = 1
+	}
+	c.gauges = slices.Concat(c.machines(v.Sample), c.slots(v.Sample), []prometheus.Metric{frozen.value(isFrozen)})
 	return nil
 }
 
@@ -167,11 +171,7 @@ func (c *Collector) slots(s watch.Sample) []prometheus.Metric {
 		waitingIn[label] += w.Machines
 		waits[label] = max(waits[label], s.Taken.Sub(w.Since))
 	}
-	isFrozen := 0.0
-	if s.Slots.Freeze != "" {
-		isFrozen = 1
-	}
-	all := []prometheus.Metric{frozen.value(isFrozen)}
+	var all []prometheus.Metric
 	for scope, n := range usedBy {
 		all = append(all, used.value(float64(n), scope))
 	}

@@ -17,8 +17,6 @@ type Slots struct {
 	Used map[string]int // by scope
 	// machines that wait for a slot, by scope, at least; nil: not known, because the user may not see the words of all runs, and sees none
 	Waiting map[string]Wait
-
-	Freeze string // who has frozen the site, and why; empty: it is not frozen
 }
 
 // Wait says how many machines wait for a slot, and since when the first of them.
@@ -67,10 +65,19 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	}
 	sample, err := sampleOf(ctx, s.Client, selected, chosen)
 	sample.Slots = &Slots{Used: s.limiter.UsedBy(all), Waiting: waiting}
-	if freeze := s.limiter.Freezes().Now(ctx); freeze != nil {
-		sample.Slots.Freeze = freeze.String()
-	}
 	return sample, err
+}
+
+// WithFreeze adds to the samples of a list whether the site is frozen.
+func WithFreeze(client *ironic.Client, list func(context.Context) (Sample, error)) func(context.Context) (Sample, error) {
+	freezes := slots.NewLimiter(client, throttle.Limit{}, "").Freezes()
+	return func(ctx context.Context) (Sample, error) {
+		sample, err := list(ctx)
+		if err == nil {
+			sample.Freeze = freezes.Now(ctx)
+		}
+		return sample, err
+	}
 }
 
 // waiting reads what runs say of their machines that wait; nil if the user may not see all waits, and sees none.
