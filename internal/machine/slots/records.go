@@ -71,6 +71,14 @@ func (s *limited) kind() recordKind {
 	return chassisRecords
 }
 
+// kindOf returns which record of a name this user may write, as far as the run knows.
+func (s *limited) kindOf(name string) recordKind {
+	if name == throttle.FreezeName && s.seesNoChassis.Load() {
+		return allocationRecords
+	}
+	return s.kind()
+}
+
 // recordID returns the UUID of a record of a kind. UUIDs are unique over all projects, and an allocation of another project cannot even be
 // read.
 func (s *limited) recordID(kind recordKind, name string) string {
@@ -139,14 +147,17 @@ func isNoRight(err error) bool {
 // client has changed into something else has no holder.
 func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
-	kind := s.kind()
-	if name == throttle.FreezeName && !s.seesNoChassis.Load() { // that of the whole site counts for those, too, who may only see it
+	kind, freeze := s.kindOf(name), name == throttle.FreezeName
+	if freeze && !s.seesNoChassis.Load() { // that of the whole site counts for those, too, who may only see it
 		kind = chassisRecords
 	}
 	err := s.c.Request(ctx, http.MethodGet, s.recordPath(kind, name), nil, &body)
-	if kind == chassisRecords && api.IsForbidden(err) { // whoever only reads has created no record that was refused
-		s.noChassis.Store(true)
+	switch {
+	case kind != chassisRecords || !api.IsForbidden(err):
+	case freeze: // whether locks may be chassis is found out by the first one
 		s.seesNoChassis.Store(true)
+	default: // whoever only reads has created no record that was refused
+		s.noChassis.Store(true)
 	}
 	if kind == chassisRecords && (api.IsForbidden(err) || api.IsNotFound(err) && s.noChassis.Load()) {
 		err = s.c.Request(ctx, http.MethodGet, s.recordPath(allocationRecords, name), nil, &body)
@@ -188,7 +199,7 @@ func (body *record) content(now time.Time) throttle.Record {
 // Replace replaces the record of a holder.
 func (s *limited) Replace(ctx context.Context, holder string, record throttle.Record) (replaced bool, err error) {
 	var patch ironic.Patch
-	kind := s.kind()
+	kind := s.kindOf(record.Name)
 	patch.Replace("/extra/holders/"+holder, record.Renewals)
 	patch.Set("/extra", s.extraOf(kind, record))
 	err = s.c.Request(ctx, http.MethodPatch, s.recordPath(kind, record.Name), patch, nil)
@@ -200,7 +211,7 @@ func (s *limited) Replace(ctx context.Context, holder string, record throttle.Re
 
 // Delete deletes a record. It succeeds if there is none.
 func (s *limited) Delete(ctx context.Context, name string) error {
-	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kind(), name), nil, nil)
+	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kindOf(name), name), nil, nil)
 	if api.IsNotFound(err) {
 		return nil
 	}
