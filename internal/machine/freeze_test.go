@@ -174,6 +174,7 @@ func TestFreeze_whatIsInProgressEnds(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := manageableFleet(3, 10*time.Minute)
+		fake.Set(fake.Nodes()[2].UUID, "power_state", "power on")
 		run := sitetest.Run(fake, sitetest.UpTo(2))
 		results := make([]error, 3)
 		var done sync.WaitGroup
