@@ -105,8 +105,8 @@ func TestGate_queueNeedsNoRequests(t *testing.T) {
 		<-time.After(time.Minute)
 		fake.ResetRequests()
 		<-time.After(10 * time.Minute)
-		if got := len(fake.Requests()); got > 470 {
-			t.Errorf("%d requests in ten minutes of waiting, want one list every 1.7 seconds and a round every 30", got)
+		if got := len(fake.Requests()); got > 500 {
+			t.Errorf("%d requests in ten minutes of waiting, want one list every 1.7 seconds, a round every 30, and a look for a freeze every 20", got)
 		}
 		start := time.Now()
 		cancel()

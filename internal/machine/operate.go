@@ -215,11 +215,11 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) (err error) 
 	if err := m.clearFault(ctx); err != nil {
 		return err
 	}
-	from, deadline := m.State(), time.Now().Add(timeout)
+	from := m.State()
 	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
 		return err
 	}
-	err = m.awaitLeft(ctx, from, deadline)
+	err = m.awaitLeft(ctx, from, time.Now().Add(timeout))
 	if errors.Is(err, api.ErrNoPoll) {
 		return Late(m.node, "", timeout, nil)
 	}
@@ -237,7 +237,7 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) (err error)
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	from := m.State()
-	err = m.untilSettled(ctx, timeout, func() error {
+	err = m.untilSettled(ctx, timeout, &w.deadline, func() error {
 		return w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error {
 			return m.put(ctx, ironic.Order{Verb: nodes.TargetUnhold})
 		})
@@ -286,6 +286,9 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) (err error
 // permitted waits until no conductor has locked the machine, asks the guard about an operation that changes neither power nor provision
 // state, and reads the machine.
 func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
+	if _, err := m.Thawed(ctx, timeout); err != nil {
+		return err
+	}
 	if err := m.AwaitUnlocked(ctx, time.Now().Add(timeout)); err != nil { // a killed run may have begun to change it
 		return err
 	}

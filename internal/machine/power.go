@@ -253,6 +253,9 @@ func (m *Machine) changePower(ctx context.Context, c powerChange, timeout time.D
 			return err
 		}
 	}
+	if m.down && c.want == powerOn {
+		ctx = throttle.Completing(ctx) // otherwise the machine would stay off
+	}
 	again := c.to == nodes.Rebooting // it leads to the power state that the machine has
 	needed := func() bool { return again || m.node.PowerState != c.want || m.node.TargetPowerState != "" }
 	from := m.node.PowerState
@@ -307,7 +310,7 @@ func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout
 	deadline := time.Now().Add(timeout)
 	ctx = throttle.InPlaceOf(ctx, time.Now())
 	err = m.asItWas(ctx, change.was, &deadline, func() error {
-		return m.untilSettled(ctx, timeout, func() error {
+		return m.untilSettled(ctx, timeout, &deadline, func() error {
 			return m.orderOnce(ctx, change, timeout, &deadline, func(ctx context.Context) error {
 				if change.done != nil {
 					if done, err := change.done(ctx); done || err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // ReachRest brings the machine to a state from which steps can run: manageable, or the present state if the machine stays deployed.
@@ -61,7 +62,7 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 		return err
 	}
 	deadline := time.Now().Add(timeout)
-	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
+	if err := m.insistOn(throttle.Completing(ctx), nodes.TargetAbort, timeout); err != nil {
 		return err
 	}
 	return m.awaitLeft(ctx, nodes.ServiceFail, deadline)

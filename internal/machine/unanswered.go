@@ -92,11 +92,14 @@ func (u *unanswered) untouched(now *ironic.Node) bool {
 // not be repeated like one that Ironic has refused.
 const KindUnanswered failure.Kind = "unanswered"
 
-// ask sends a request that moves the machine, once. All such requests go through it. If the answer is lost, the record remembers the
+// ask sends a request that moves the machine, once, unless the site is frozen. All such requests go through it. If the answer is lost, the record remembers the
 // request, ask returns an error of KindUnanswered, and the machine gets no other until settle has found out what became of this one.
 func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) error) error {
 	if m.unanswered != nil {
 		return m.unansweredError()
+	}
+	if err := m.site.Freezes().Check(ctx); err != nil {
+		return err
 	}
 	before, sent := m.node, m.site.Ironic.ServerNow()
 	ctx, span := tracing.Start(m.About(ctx), c.name())
@@ -174,10 +177,11 @@ func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool
 func (m *Machine) AwaitsAnswer() bool { return m.unanswered != nil }
 
 // untilSettled calls try, which sends at most one request, with ask. If the answer is lost, untilSettled finds out what became of it,
-// within a time-out that begins then, and calls try again if Ironic has not executed it.
-func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try func() error) error {
+// within a time-out that begins then, and calls try again if Ironic has not executed it. It waits for the end of a freeze, at most for the
+// time-out, by which it puts off a deadline of the caller; nil: the caller has none.
+func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, putOff *time.Time, try func() error) error {
 	for deadline := (time.Time{}); ; {
-		err := try()
+		err := m.whenThawed(ctx, timeout, putOff, try)
 		if !isUnanswered(err) {
 			return err
 		}
@@ -222,7 +226,7 @@ func (m *Machine) asItWas(ctx context.Context, was footing, deadline *time.Time,
 func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, send func(context.Context) error) error {
 	deadline := time.Now().Add(timeout)
 	return m.asItWas(ctx, m.footing(), &deadline, func() error {
-		return m.untilSettled(ctx, timeout, func() error { return m.ask(ctx, c, send) })
+		return m.untilSettled(ctx, timeout, &deadline, func() error { return m.ask(ctx, c, send) })
 	})
 }
 

@@ -26,10 +26,13 @@ func (c *Site) Manage(ctx context.Context, node *ironic.Node) error {
 
 // Provide sends a manageable node the verb provide as soon as it has a slot, and does not wait for the cleaning that follows. It
 // waits for a slot at most for the time-out and then returns ErrNoSlot. guard replaces the site's own guard unless it is nil.
-// Provide asks it again before the verb after a refusal by Ironic's own limit.
+// Provide asks it again before the verb after a refusal by Ironic's own limit. It does not wait for the end of a freeze.
 func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Duration, guard Guard) error {
 	if guard == nil {
 		guard = c.guard
+	}
+	if err := c.Freezes().Check(ctx); err != nil {
+		return err
 	}
 	step := Step{Node: node, Verb: nodes.TargetProvide, Stage: BeforeQueue}
 	if err := guard.Check(ctx, step); err != nil {
@@ -96,7 +99,7 @@ func (m *Machine) put(ctx context.Context, with ironic.Order) error {
 
 // insistOn sends a verb without parameters, and sends it again as long as it is lost, at most for the time-out.
 func (m *Machine) insistOn(ctx context.Context, verb ironic.Verb, timeout time.Duration) error {
-	return m.untilSettled(ctx, timeout, func() error { return m.put(ctx, ironic.Order{Verb: verb}) })
+	return m.untilSettled(ctx, timeout, nil, func() error { return m.put(ctx, ironic.Order{Verb: verb}) })
 }
 
 // IsBusy reports whether Ironic refused a request because an operation on the node is in progress or the node's state has changed.

@@ -43,6 +43,9 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 	}
 	if err != nil && ctx.Err() != nil {
 		m.lastRead(ctx)
+		if failure.Is(err, failure.KindQueued) {
+			return err
+		}
 		return stopped(m.node, goal, w.waiting, ctx.Err())
 	}
 	if errors.Is(err, errFailed) {
@@ -236,8 +239,17 @@ func (w *walk) leavePool(ctx context.Context, verb ironic.Verb) error {
 
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
+	begun := time.Now()
+	waited, err := w.Thawed(ctx, w.timeout)
+	w.deadline = w.deadline.Add(time.Since(begun)) // waiting for the end of a freeze does not count
+	switch {
+	case err != nil:
+		return err
+	case waited:
+		return w.next(ctx) // then decide again
+	}
 	before, from := *w.node, w.State()
-	err := w.admitted(ctx, verb, func(ctx context.Context) error {
+	err = w.admitted(ctx, verb, func(ctx context.Context) error {
 		if err := w.leavePool(ctx, verb); err != nil {
 			return err
 		}
@@ -258,7 +270,7 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 			return seen // nothing has begun
 		}
 		return err
-	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
+	case errors.Is(err, errMoved), isUnanswered(err), IsFrozen(err): // the next step finds out what became of the verb, or waits
 		return nil
 	case err == nil:
 		w.accepted(verb, from)
@@ -294,7 +306,7 @@ func (w *walk) putPrepared(ctx context.Context, verb ironic.Verb) error {
 		return err
 	}
 	err := w.put(ctx, w.orderOf(verb))
-	if slots.IsCapacityError(err) && w.preparation.Undo != nil {
+	if (slots.IsCapacityError(err) || IsFrozen(err)) && w.preparation.Undo != nil {
 		w.preparation.Undo(ctx)
 	}
 	return err
@@ -397,7 +409,7 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 		})
 	}
 	w.deadline = w.deadline.Add(time.Since(queued)) // waiting for a slot does not count
-	if !api.IsLocked(err) {
+	if !api.IsLocked(err) && !IsFrozen(err) {
 		w.since = time.Time{}
 	}
 	return err

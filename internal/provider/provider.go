@@ -213,6 +213,7 @@ func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients fram
 		refreshers: refreshersOf(ctx, p.Resources(ctx), clients),
 		rights:     clients.Site.Ironic.Rights,
 		endsHosts:  func() bool { return expect.EndsHosts(clients.Site) },
+		freezes:    clients.Site.Freezes(),
 	}
 }
 

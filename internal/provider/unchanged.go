@@ -3,7 +3,9 @@ package provider
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // configured is what the server knows of the provider's configuration.
@@ -21,6 +24,8 @@ type configured struct {
 	refreshers map[string]refresher // by resource type
 	rights     func() *api.Rights   // of the user
 	endsHosts  func() bool          // whether the present plan deletes nodes: what keeps one of them refuses that
+	freezes    *throttle.Freezes
+	warned     atomic.Bool // that the site is frozen
 }
 
 // refresher is a framework.Refresher with its clients and its schema.
@@ -108,7 +113,9 @@ func (s *Server) PlanResourceChange(ctx context.Context,
 				[]byte{msgpackNull}), PlannedPrivate: req.PriorPrivate}, nil
 		}
 		s.learnFrom(knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.Config)
-		return s.ProviderServer.PlanResourceChange(ctx, req)
+		resp, err := s.ProviderServer.PlanResourceChange(ctx, req)
+		s.warnFrozen(ctx, req, resp)
+		return resp, err
 	}
 	return guard(ctx, s, req, plan, func(d *tfprotov6.Diagnostic) *tfprotov6.PlanResourceChangeResponse {
 		return &tfprotov6.PlanResourceChangeResponse{
@@ -116,6 +123,23 @@ func (s *Server) PlanResourceChange(ctx context.Context,
 			Diagnostics: []*tfprotov6.Diagnostic{d},
 		}
 	})
+}
+
+// warnFrozen warns in the first plan that changes a machine that the site is frozen.
+func (s *Server) warnFrozen(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest, resp *tfprotov6.PlanResourceChangeResponse) {
+	known := s.known()
+	changes := slices.Contains([]string{"metal_host", "metal_deployment", "metal_discovery_import"}, req.TypeName) && resp != nil &&
+		req.PriorState != nil && resp.PlannedState != nil && !bytes.Equal(req.PriorState.MsgPack, resp.PlannedState.MsgPack)
+	if known == nil || !changes || known.warned.Load() {
+		return
+	}
+	if freeze := known.freezes.Now(ctx); freeze != nil && known.warned.CompareAndSwap(false, true) {
+		resp.Diagnostics = append(resp.Diagnostics, &tfprotov6.Diagnostic{
+			Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "The site is frozen",
+			Detail: fmt.Sprintf("The site was %s. An apply begins nothing on a machine until then: it waits for a freeze that ends within "+
+				"the time-out of the resource, and fails otherwise. metal thaw ends the freeze.", freeze),
+		})
+	}
 }
 
 // msgpackNull is the encoding of null in msgpack.

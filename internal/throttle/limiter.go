@@ -22,6 +22,8 @@ type Limiter struct {
 	locks *Locks
 	poll  time.Duration
 
+	freezes *Freezes
+
 	mu       sync.Mutex
 	queue    []*waiter
 	running  bool               // a goroutine runs rounds for the queue
@@ -44,7 +46,7 @@ func New(id string, limit Limit, site Site, poll time.Duration) *Limiter {
 	return &Limiter{
 		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{},
 		kept: map[string]keeping{},
-		id:   id, freed: make(chan struct{}, 1),
+		id:   id, freed: make(chan struct{}, 1), freezes: NewFreezes(site),
 	}
 }
 
@@ -55,13 +57,15 @@ type Send func(ctx context.Context, seen *Machine) error
 // waiter is a verb that waits for a slot.
 type waiter struct {
 	Ticket
-	arrived  time.Time                                       // when it was added to the queue
-	log      func(text string, args ...any)                  // logs what the machine does; the text is a predicate
-	told     int                                             // the place in the queue that the log has told last; zero: none
-	send     func(held context.Context, seen *Machine) error // returns the error of the caller's Send
-	left     func() bool                                     // reports whether the caller has stopped waiting
-	outcome  chan error                                      // gets one error: of send, or the reason why no machine gets a slot any more
-	panicked any                                             // the value with which send panicked
+	arrived time.Time                                       // when it was added to the queue
+	log     func(text string, args ...any)                  // logs what the machine does; the text is a predicate
+	told    int                                             // the place in the queue that the log has told last; zero: none
+	send    func(held context.Context, seen *Machine) error // returns the error of the caller's Send
+	left    func() bool                                     // reports whether the caller has stopped waiting
+
+	completes bool       // no freeze holds it back
+	outcome   chan error // gets one error: of send, or the reason why no machine gets a slot any more
+	panicked  any        // the value with which send panicked
 }
 
 // placeOf is the key of InPlaceOf.
@@ -116,8 +120,9 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 			l.site.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s in state %s %s", m.Label, m.State, text),
 				append([]any{"node", m.Name, "uuid", m.ID, "state", m.State}, args...)...)
 		},
-		left:    func() bool { return ctx.Err() != nil },
-		outcome: make(chan error, 1),
+		left:      func() bool { return ctx.Err() != nil },
+		completes: ctx.Value(completes{}) != nil,
+		outcome:   make(chan error, 1),
 		send: func(held context.Context, seen *Machine) error {
 			sending, cancel := context.WithCancel(ctx)
 			defer cancel()

@@ -27,26 +27,28 @@ var (
 
 // yard is a site in memory. Its machines are in the states that the tests put them into.
 type yard struct {
-	mu       sync.Mutex
-	machines map[string]throttle.Machine
-	records  map[string]throttle.Record
-	made     map[string]time.Time // records
-	lists    int
-	created  int // records, since the beginning
-	listErr  error
-	answers  time.Duration                          // how long the answer to a list takes
-	create   func(tried int) (done bool, err error) // what happens to a Create; nil: it succeeds
-	tried    int
-	distance time.Duration // that a Delete travels
-	replaced int
-	read     int
-	deleted  int
-	silent   bool          // no Replace is answered
-	away     bool          // nothing is answered
-	slow     time.Duration // how long each other answer takes
-	ahead    time.Duration // how far the clock of the site has jumped
-	panics   string        // the request that panics, once
-	log      []string
+	looked     int   // how often the record of a freeze was read
+	unreadable error // of that
+	mu         sync.Mutex
+	machines   map[string]throttle.Machine
+	records    map[string]throttle.Record
+	made       map[string]time.Time // records
+	lists      int
+	created    int // records, since the beginning
+	listErr    error
+	answers    time.Duration                          // how long the answer to a list takes
+	create     func(tried int) (done bool, err error) // what happens to a Create; nil: it succeeds
+	tried      int
+	distance   time.Duration // that a Delete travels
+	replaced   int
+	read       int
+	deleted    int
+	silent     bool          // no Replace is answered
+	away       bool          // nothing is answered
+	slow       time.Duration // how long each other answer takes
+	ahead      time.Duration // how far the clock of the site has jumped
+	panics     string        // the request that panics, once
+	log        []string
 }
 
 func newYard(n int) *yard {
@@ -148,7 +150,11 @@ func (y *yard) Read(_ context.Context, name string) (*throttle.Record, error) {
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.read++
+	if name != throttle.FreezeName {
+		y.read++
+	} else if y.looked++; y.unreadable != nil {
+		return nil, y.unreadable
+	}
 	record, exists := y.records[name]
 	if !exists {
 		return nil, nil

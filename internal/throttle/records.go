@@ -16,6 +16,7 @@ type Record struct {
 	From        string // the dead holder from whom this one has taken it over; "" if none
 	Renewals    int
 	Words       []Word        // of the runs whose machines wait
+	Freeze      *Freeze       // of the site, in the record of that; nil in those of locks
 	Released    bool          // the holder does not have it any more; it stays for its words
 	Lease       time.Duration // how long its holder has it without a renewal; zero: leastLease
 	Run         string        // the run of the holder, for messages. The site sets it

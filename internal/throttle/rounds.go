@@ -146,6 +146,9 @@ func (l *Limiter) fail(err error) {
 // try runs a round if there may be a free slot. A panic fails this round only.
 func (l *Limiter) try(ctx context.Context, mayHaveRoom bool) (again bool, err error) {
 	defer routine.Recover(&err)
+	if l.holdBack(ctx) {
+		return true, nil
+	}
 	if mayHaveRoom {
 		if err := rest.Sleep(ctx, gatherFor); err != nil {
 			return true, err

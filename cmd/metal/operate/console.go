@@ -59,7 +59,7 @@ func Commands(s *cli.Settings) []*cobra.Command {
 		newSimple(s, "unhold", "Continue operations that a step holds", aboutUnhold, alone(operate.Unhold)),
 		newSimple(s, "nmi", "Send machines a non-maskable interrupt", aboutNMI, alone(operate.NMI)),
 		newMedia(s), newBootDevice(s),
-		newMaintenance(s), newReady(s), newRetire(s),
+		newFreeze(s), newThaw(s), newMaintenance(s), newReady(s), newRetire(s),
 		newSimple(s, "unretire", "End the retirement of machines", aboutUnretire, alone(operate.Unretire)),
 		newDelete(s), newRelease(s), newUndeploy(s), newRescue(s),
 		newSimple(s, "unrescue", "End the rescue system of machines, and start what is deployed", aboutUnrescue, alone(operate.Unrescue)),

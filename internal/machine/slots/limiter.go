@@ -119,6 +119,8 @@ type limited struct {
 	run       string
 	noChassis atomic.Bool // this user may not create a chassis: see recordKind
 	at        string      // path of the only record, whose name is not known; "": by names
+
+	seesNoChassis atomic.Bool // this user may not even see one
 }
 
 // Machines lists all nodes now.

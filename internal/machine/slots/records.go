@@ -42,11 +42,14 @@ type recordExtra struct {
 
 	Released bool            `json:"released,omitempty"`
 	Waiting  []throttle.Word `json:"waiting,omitempty"`
+
+	Freeze *throttle.Freeze `json:"freeze,omitempty"`
 }
 
 func (s *limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
 	extra := recordExtra{
 		From: record.From, Run: s.run, Lease: int(record.Lease / time.Second), Released: record.Released, Waiting: record.Words,
+		Freeze: record.Freeze,
 	}
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
@@ -66,6 +69,14 @@ func (s *limited) kind() recordKind {
 		return allocationRecords
 	}
 	return chassisRecords
+}
+
+// kindOf returns which record of a name this user may write, as far as the run knows.
+func (s *limited) kindOf(name string) recordKind {
+	if name == throttle.FreezeName && s.seesNoChassis.Load() {
+		return allocationRecords
+	}
+	return s.kind()
 }
 
 // recordID returns the UUID of a record of a kind. UUIDs are unique over all projects, and an allocation of another project cannot even be
@@ -139,10 +150,19 @@ func isNoRight(err error) bool {
 // client has changed into something else has no holder.
 func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
-	kind := s.kind()
+	kind, freeze := s.kindOf(name), name == throttle.FreezeName
+	if freeze && !s.seesNoChassis.Load() { // that of the whole site counts for those, too, who may only see it
+		kind = chassisRecords
+	}
 	err := s.c.Request(ctx, http.MethodGet, s.recordPath(kind, name), nil, &body)
-	if kind == chassisRecords && api.IsForbidden(err) { // whoever only reads has created no record that was refused
+	switch {
+	case kind != chassisRecords || !api.IsForbidden(err):
+	case freeze: // whether locks may be chassis is found out by the first one
+		s.seesNoChassis.Store(true)
+	default: // whoever only reads has created no record that was refused
 		s.noChassis.Store(true)
+	}
+	if kind == chassisRecords && (api.IsForbidden(err) || api.IsNotFound(err) && s.noChassis.Load()) {
 		err = s.c.Request(ctx, http.MethodGet, s.recordPath(allocationRecords, name), nil, &body)
 	}
 	if api.IsNotFound(err) {
@@ -161,7 +181,7 @@ func (body *record) content(now time.Time) throttle.Record {
 	r := throttle.Record{Description: body.Description}
 	var extra recordExtra
 	if json.Unmarshal(body.Extra, &extra) == nil && len(extra.Holders) == 1 {
-		r.From, r.Released, r.Words = extra.From, extra.Released, extra.Waiting
+		r.From, r.Released, r.Words, r.Freeze = extra.From, extra.Released, extra.Waiting, extra.Freeze
 		r.Lease = time.Duration(min(max(extra.Lease, 0), 1<<20)) * time.Second
 		if ironic.IsUUID(extra.Run) {
 			r.Run = extra.Run
@@ -182,7 +202,7 @@ func (body *record) content(now time.Time) throttle.Record {
 // Replace replaces the record of a holder.
 func (s *limited) Replace(ctx context.Context, holder string, record throttle.Record) (replaced bool, err error) {
 	var patch ironic.Patch
-	kind := s.kind()
+	kind := s.kindOf(record.Name)
 	patch.Replace("/extra/holders/"+holder, record.Renewals)
 	patch.Set("/extra", s.extraOf(kind, record))
 	err = s.c.Request(ctx, http.MethodPatch, s.recordPath(kind, record.Name), patch, nil)
@@ -194,7 +214,7 @@ func (s *limited) Replace(ctx context.Context, holder string, record throttle.Re
 
 // Delete deletes a record. It succeeds if there is none.
 func (s *limited) Delete(ctx context.Context, name string) error {
-	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kind(), name), nil, nil)
+	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kindOf(name), name), nil, nil)
 	if api.IsNotFound(err) {
 		return nil
 	}

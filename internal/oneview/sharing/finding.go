@@ -66,6 +66,8 @@ func (f *findings) fail(ctx context.Context, node *ironic.Node, doing string, er
 		f.tell(node, Skipped, "it has changed meanwhile")
 	case errors.Is(err, machine.ErrNoSlot):
 		f.tell(node, Skipped, machine.ErrNoSlot.Error())
+	case machine.IsFrozen(err):
+		f.tell(node, Skipped, err.Error())
 	case machine.IsBusy(err):
 		f.tell(node, Skipped, "Ironic has an operation in progress on it: "+err.Error())
 	default:

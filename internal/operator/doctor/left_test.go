@@ -328,6 +328,28 @@ func (s *site) take(t *testing.T, name string, fails func(*http.Request) error) 
 	return func() { close(done); <-ended }
 }
 
+var freezeRecord = ironic.UUID5("2e9c9d9e-6f0a-4a9e-9d0e-6d6574616c21", throttle.FreezeName)
+
+// The report names a freeze, who has made it, and why.
+func TestDoctor_freeze(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		f := throttle.Freeze{Reason: "the switch\x1b[2J burns", By: "eve@desk", Since: time.Now(), Until: time.Now().Add(time.Hour)}
+		if _, err := machine.New(s.options.Site).Freezes().Set(t.Context(), f, false); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s.run(t), "freeze", doctor.Warning, "eve@desk", "burns", "until 2000-01-01T01:00:00Z")
+		want(t, s.run(t), "lock records", doctor.OK, "There is none")
+		time.Sleep(time.Hour)
+		for _, c := range s.run(t).Checks {
+			if c.Name == "freeze" {
+				t.Errorf("a freeze that is over counts: %+v", c)
+			}
+		}
+	})
+}
+
 // A run takes the record over while metal doctor reads it again, or deletes it: the run keeps it.
 func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 	t.Parallel()
@@ -342,7 +364,8 @@ func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				release := func() {}
 				s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-					if reads == (r.Method == http.MethodGet) && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
+					lock := strings.HasPrefix(r.URL.Path, "/v1/chassis/") && !strings.HasSuffix(r.URL.Path, freezeRecord)
+					if lock && reads == (r.Method == http.MethodGet) {
 						s.ironic.Reject = nil
 						release = s.take(t, "the", func(*http.Request) error { return nil })
 					}

@@ -133,6 +133,17 @@ func waits(n int) string {
 	return fmt.Sprintf("%d machines wait", n)
 }
 
+// checkFreeze says who has frozen the site, and why.
+func checkFreeze(s *sight) []Check {
+	if s.freeze == nil {
+		return nil
+	}
+	return []Check{{
+		Name: "freeze", Result: Warning, Fact: fmt.Sprintf("The site is %s. No run begins anything on a machine.", s.freeze),
+		Next: "When the reason is over: metal thaw.",
+	}}
+}
+
 // checkLocks says which lock records there are, and which ones dead runs have left.
 func checkLocks(s *sight) []Check {
 	const name = "lock records"

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // answer is what a question to the site has brought.
@@ -50,6 +51,7 @@ type sight struct {
 	conductors  answer[[]ironic.Conductor]
 	drivers     answer[[]ironic.Driver]
 	records     answer[[]slots.Found]
+	freeze      *throttle.Freeze
 	limitless   error // why this Ironic cannot have the limit
 	temporaries answer[[]oneview.Profile]
 	removed     map[string]error // by object: the stale records that were to be deleted, and why one is still there
@@ -92,6 +94,7 @@ func look(ctx, whole context.Context, o Options) *sight {
 		s.allocations.ask(func() ([]ironic.Allocation, error) { return client.ListAllocations(ctx, nil) }),
 		s.conductors.ask(func() ([]ironic.Conductor, error) { return client.Conductors(ctx) }),
 		s.drivers.ask(func() ([]ironic.Driver, error) { return client.Drivers(ctx) }),
+		func() error { s.freeze = site.Freezes().Now(ctx); return nil },
 		s.records.ask(func() ([]slots.Found, error) { return slots.Find(ctx, client) }),
 		func() (err error) {
 			defer routine.Recover(&s.limitless)

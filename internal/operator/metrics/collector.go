@@ -95,7 +95,11 @@ func (c *Collector) Update(v watch.View, changes []watch.Change) error {
 		}
 	}
 	c.listed = time.Now()
-	c.gauges = slices.Concat(c.machines(v.Sample), c.slots(v.Sample))
+	isFrozen := 0.0
+	if v.Sample.Freeze != nil {
+		isFrozen = 1
+	}
+	c.gauges = slices.Concat(c.machines(v.Sample), c.slots(v.Sample), []prometheus.Metric{frozen.value(isFrozen)})
 	return nil
 }
 

@@ -102,6 +102,7 @@ metal_machines{conductor_group="rack1",resource_class="gpu",state="clean failed"
 metal_oldest_wait_seconds{scope=""} 600
 metal_operation_duration_seconds{operation="deploy"} 480
 metal_operations_failed_total{step="deploy.erase_devices"} 1
+metal_site_frozen{} 0
 metal_slots_limit{} 20
 metal_slots_used{scope=""} 2
 metal_up{} 1`

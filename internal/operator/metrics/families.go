@@ -46,6 +46,7 @@ var (
 	}
 	used    = Family{"metal_slots_used", gauge, []string{"scope"}, "Machines of the site that take a slot of the provisioning limit."}
 	most    = Family{"metal_slots_limit", gauge, nil, "Slots of each scope, as --max-concurrent says. Missing if it is 0."}
+	frozen  = Family{"metal_site_frozen", gauge, nil, "1 if metal freeze has frozen the site, otherwise 0."}
 	waiting = Family{"metal_machines_waiting", gauge, []string{"scope"}, "Machines that wait for a slot, at least: those of whose lock " +
 		"records the user may list. Missing if that is none, and others may wait."}
 	oldest = Family{"metal_oldest_wait_seconds", gauge, []string{"scope"}, "How long the machine that has waited longest for a slot " +
@@ -54,5 +55,5 @@ var (
 
 // Families returns all metrics, in the order of the documentation.
 func Families() []Family {
-	return []Family{up, listed, troubles, machines, failed, longest, took, failures, used, most, waiting, oldest}
+	return []Family{up, listed, troubles, machines, failed, longest, took, failures, used, most, waiting, oldest, frozen}
 }

@@ -68,6 +68,18 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	return sample, err
 }
 
+// WithFreeze adds to the samples of a list whether the site is frozen.
+func WithFreeze(client *ironic.Client, list func(context.Context) (Sample, error)) func(context.Context) (Sample, error) {
+	freezes := slots.NewLimiter(client, throttle.Limit{}, "").Freezes()
+	return func(ctx context.Context) (Sample, error) {
+		sample, err := list(ctx)
+		if err == nil {
+			sample.Freeze = freezes.Now(ctx)
+		}
+		return sample, err
+	}
+}
+
 // waiting reads what runs say of their machines that wait; nil if the user may not see all waits, and sees none.
 func (s *Site) waiting(ctx context.Context) (map[string]Wait, error) {
 	words, err := s.limiter.Waiting(ctx)

@@ -90,6 +90,9 @@ func (v View) summary() string {
 	for _, pause := range v.Pausing {
 		parts = append(parts, "rollout group "+pause)
 	}
+	if v.Sample.Freeze != nil {
+		parts = append(parts, "the site is "+v.Sample.Freeze.String())
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // Sample is a list of the machines of a selection.
 type Sample struct {
 	Taken    time.Time // by the clock of the site
 	Machines []Machine
-	Slots    *Slots // nil: not counted
+	Slots    *Slots           // nil: not counted
+	Freeze   *throttle.Freeze // nil: the site is not frozen
 
 	HasLeft func(id string) bool // reports whether another allocation has a machine that is not in the list any more; nil: none has
 }

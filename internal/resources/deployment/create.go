@@ -193,6 +193,9 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted deploy.Dep
 	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
+	if _, err = m.Thawed(ctx, limit); err != nil { // a deployment that fails later is tainted
+		return nil, r, err
+	}
 	if r.turn, err = d.turn(ctx, plan, m, wanted, limit); err != nil {
 		return nil, r, err
 	}

@@ -109,6 +109,9 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 func (d *deployment) undeploy(
 	ctx context.Context, state *model, m *machine.Machine, kept private, limit time.Duration,
 ) (lost string, err error) {
+	if _, err := m.Thawed(ctx, limit); err != nil { // before it loses its networks
+		return "", err
+	}
 	turn, next, err := d.turnToReplace(ctx, m, kept.Replaces, limit)
 	if err != nil {
 		return "", err

@@ -67,6 +67,9 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	began := h.Site.Ironic.ServerNow()
 	todo, err := framework.LoadPrivate[private](ctx, framework.Planned(ctx)).planned()
+	if err == nil && plan.TargetState.ValueString() != targetEnroll { // a host that fails later is tainted
+		_, err = h.Site.Thawed(ctx, "host "+config.Name.ValueString(), limit)
+	}
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
 		return

@@ -1,6 +1,9 @@
 package simulate_test
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // cleaned is a manageable machine whose disks Ironic can erase.
 func cleaned() configuration {
@@ -100,10 +103,12 @@ func commandScenes() (all []scene) {
 		{"delete a", cleaned(), nil},
 		{"release a", reserved, nil},
 		{"console a", consoled(object{}), nil},
+		{"freeze --reason night --until 20s", cleaned(), nil},
+		{"thaw", cleaned(), nil},
 		{"unrescue a", installed("v1"), func(s *site) { s.fake.Set("a", "provision_state", "rescue") }},
 	} {
 		args := append(strings.Fields(is.line), "--yes", "--yes-erase", "a")
-		if strings.HasPrefix(is.line, "console") {
+		if name, _, _ := strings.Cut(is.line, " "); slices.Contains([]string{"console", "freeze", "thaw"}, name) {
 			args = strings.Fields(is.line)
 		}
 		all = append(all, scene{

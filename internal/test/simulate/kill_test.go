@@ -321,14 +321,15 @@ func (p phase) checkCabling(t *testing.T, s *site) {
 	}
 }
 
-// locks returns what the lock records say that exist. The identity of the site is a chassis, too, and stays.
+// locks returns what the lock records say that exist. The identity of the site is a chassis, too, and stays, as does a freeze.
 func (s *site) locks(t *testing.T) (all []string) {
 	t.Helper()
 	_, answer := s.call(t, "GET", "chassis", nil)
 	left, _ := answer["chassis"].([]any)
 	for _, c := range left {
 		record, _ := c.(object)
-		if about, _ := record["description"].(string); !strings.Contains(about, "identity of this Ironic") {
+		if about, _ := record["description"].(string); !strings.Contains(about, "identity of this Ironic") &&
+			!strings.Contains(about, "metal freeze") {
 			all = append(all, about)
 		}
 	}
