@@ -24,9 +24,11 @@ var ordered = map[string]string{
 	"internal/oneview/sharing/decision.go":      "a mark and the state of its node",
 	"internal/oneview/sharing/sync_leftover.go": "the order of a profile and a cleaning",
 	"internal/operator/doctor/reach.go":         "says how far a clock is ahead",
+	"internal/operator/operate/note.go":         "a note and the inspection that follows it",
 	"internal/operator/timeline/stays.go":       "the order of what is told",
 	"internal/operator/watch/slots.go":          "the word that has waited longest",
 	"internal/resources/allocation/private.go":  "a node and its reservation",
+	"internal/throttle/freeze.go":               "an end, which is to come: it can only hold back, and no longer than a time-out",
 	"internal/throttle/schedule.go":             "the order of the queue: words that are no longer renewed do not count",
 }
 

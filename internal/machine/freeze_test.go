@@ -63,7 +63,7 @@ func TestFreeze_withoutEndEndsWhatWouldBegin(t *testing.T) {
 				freeze(t, fake, 0)
 				for what, do := range map[string]func(m *machine.Machine) error{
 					"clean":       func(m *machine.Machine) error { return m.Reach(t.Context(), states.GoalAvailable, time.Hour) },
-					"inspect":     func(m *machine.Machine) error { return m.Inspect(t.Context(), time.Hour) },
+					"inspect":     func(m *machine.Machine) error { return m.Inspect(t.Context(), true, time.Hour) },
 					"on":          func(m *machine.Machine) error { return m.ChangePower(t.Context(), machine.ActionOn, time.Hour) },
 					"off":         func(m *machine.Machine) error { return m.ChangePower(t.Context(), machine.ActionOff, time.Hour) },
 					"reboot":      func(m *machine.Machine) error { return m.ChangePower(t.Context(), machine.ActionReboot, time.Hour) },

@@ -126,7 +126,7 @@ const WatchFor = 20 * time.Minute
 const watchEvery = 10 * time.Second
 
 // errUnwatched is why a record was not deleted that may be a living run's.
-var errUnwatched = errors.New("it was not seen for its whole lease that nobody renews it. Run the command again")
+var errUnwatched = errors.New("it was not watched for its whole lease. Run the command again")
 
 // RemoveLeft deletes a record that a dead run has left. It watches the record for its lease before, because the clocks of the site may be
 // wrong, and reports false if a run has renewed it, or has taken it over, since it was found.

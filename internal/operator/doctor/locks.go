@@ -8,10 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -28,24 +28,23 @@ var errTakenOver = errors.New("a run has taken it over, or deleted it, meanwhile
 func removeStale(ctx context.Context, client *ironic.Client, records []slots.Found) map[string]error {
 	ctx, stop := context.WithTimeout(ctx, slots.WatchFor)
 	defer stop()
-	done := map[string]error{}
-	var mu sync.Mutex
-	var removing sync.WaitGroup // together: each is watched for a minute or more
+	var left []slots.Found
 	for _, r := range records {
-		if r.Standing() != throttle.Left {
-			continue
+		if r.Standing() == throttle.Left {
+			left = append(left, r)
 		}
-		removing.Go(func() {
-			removed, err := slots.RemoveLeft(ctx, client, r)
-			if err == nil && !removed {
-				err = errTakenOver
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			done[r.Object] = err
-		})
 	}
-	removing.Wait()
+	done := map[string]error{}
+	// together: each is watched for a minute or more
+	for i, err := range routine.Each(len(left), len(left), func(i int) error {
+		removed, err := slots.RemoveLeft(ctx, client, left[i])
+		if err == nil && !removed {
+			err = errTakenOver
+		}
+		return err
+	}) {
+		done[left[i].Object] = err
+	}
 	return done
 }
 

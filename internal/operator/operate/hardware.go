@@ -66,16 +66,6 @@ func Inspect(pool *sharing.Pool) Operation {
 	}
 }
 
-// inspectedFor returns the operation whose note is on a machine, if it has inspected the machine and has not failed: the machine only is to
-// return to the pool, or has done so. It returns nil if there is none.
-func inspectedFor(n *ironic.Node) *notes.Operation {
-	o := notes.OperationOf(n)
-	if o == nil || o.Goal != notes.GoalAvailable || !o.Failed.IsZero() || !machine.InspectedAt(n).After(o.Since) {
-		return nil
-	}
-	return o
-}
-
 // Manage returns the operation that makes free machines manageable: Ironic verifies enrolled ones, and takes others out of the pool.
 func Manage() Operation {
 	return Operation{

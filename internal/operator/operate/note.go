@@ -142,3 +142,13 @@ func keeps(n *ironic.Node, goal notes.Goal) bool {
 	left := notes.OperationOf(n)
 	return left != nil && left.Goal == goal && !left.Reached(n)
 }
+
+// inspectedFor returns the operation whose note is on a machine, if it has inspected the machine and has not failed: the machine only is to
+// return to the pool, or has done so. It returns nil if there is none.
+func inspectedFor(n *ironic.Node) *notes.Operation {
+	o := notes.OperationOf(n)
+	if o == nil || o.Goal != notes.GoalAvailable || !o.Failed.IsZero() || !machine.InspectedAt(n).After(o.Since) {
+		return nil
+	}
+	return o
+}
