@@ -144,11 +144,15 @@ var (
 				"its UUID, and leave name out or write name = null.", s)
 		},
 	}
-	ImageURL = urlOf("an image", "http", "https", "file", "oci", "glance")
+	ImageURL = text{
+		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
+	}.of("http", "https", "file", "oci", "glance")
 	// DriveURL accepts what the agent on a machine can fetch.
-	DriveURL = urlOf("a config drive", "http", "https")
+	DriveURL = text{summary: "Not the URL of a config drive", must: "must begin with http:// or https://"}.of("http", "https")
 	// MediaURL accepts what a BMC can fetch.
-	MediaURL = urlOf("an image", "http", "https", "nfs", "cifs")
+	MediaURL = text{
+		summary: "Not the URL of an image", must: "must begin with http://, https://, nfs:// or cifs://",
+	}.of("http", "https", "nfs", "cifs")
 	// FirmwareURL accepts any URL: which schemes work depends on the BMC.
 	FirmwareURL = text{
 		summary: "Not a URL", must: "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin", hides: true,
@@ -198,17 +202,14 @@ var (
 	}
 )
 
-// urlOf accepts URLs with some schemes. Its message shows no URL, which may have secrets.
-func urlOf(what string, schemes ...string) text {
-	last := len(schemes) - 1
-	return text{
-		summary: "Not the URL of " + what, hides: true,
-		must: "must begin with " + strings.Join(schemes[:last], "://, ") + ":// or " + schemes[last] + "://",
-		ok: func(s string) bool {
-			scheme, rest, _ := strings.Cut(s, "://")
-			return slices.Contains(schemes, scheme) && rest != ""
-		},
+// of accepts URLs with some schemes. Its message shows no URL, which may have secrets.
+func (v text) of(schemes ...string) text {
+	v.hides = true
+	v.ok = func(s string) bool {
+		scheme, rest, _ := strings.Cut(s, "://")
+		return slices.Contains(schemes, scheme) && rest != ""
 	}
+	return v
 }
 
 // JSONObjectValue accepts objects whose keys Ironic can change later.
