@@ -203,13 +203,13 @@ var (
 )
 
 // of accepts URLs with some schemes. Its message shows no URL, which may have secrets.
-func (v text) of(schemes ...string) text {
-	v.hides = true
-	v.ok = func(s string) bool {
+func (r text) of(schemes ...string) text {
+	r.hides = true
+	r.ok = func(s string) bool {
 		scheme, rest, _ := strings.Cut(s, "://")
 		return slices.Contains(schemes, scheme) && rest != ""
 	}
-	return v
+	return r
 }
 
 // JSONObjectValue accepts objects whose keys Ironic can change later.
