@@ -43,8 +43,10 @@ func TestFreeze_fromBeginToEnd(t *testing.T) {
 	s.freeze(t, "--reason", "the switch burns")
 	frozen := []string{"The site was frozen", "the switch burns", "metal thaw"}
 	for _, args := range [][]string{
-		{"power", "on", name(0)}, {"inspect", name(1), "--yes-erase", name(1)},
-		{"undeploy", name(0), "--yes-erase", name(0)}, {"retire", name(1), "--yes"},
+		{"power", "on", name(0)},
+		{"inspect", name(1), "--yes-erase", name(1)},
+		{"undeploy", name(0), "--yes-erase", name(0)},
+		{"retire", name(1), "--yes"},
 	} {
 		s.wants(t, cli.ExitNodesFailed, frozen, args...)
 	}

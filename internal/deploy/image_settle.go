@@ -89,7 +89,8 @@ func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen ti
 		return nil, err
 	}
 	if left > image.Quiet+time.Minute {
-		return nil, fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
+		return nil, fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock",
+			before.host)
 	}
 	site.Ironic.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
 	if err := rest.Sleep(ctx, left); err != nil {

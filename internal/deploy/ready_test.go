@@ -157,38 +157,46 @@ func TestAwaitReady_saysWhatIronicSays(t *testing.T) {
 		},
 		"off": {
 			map[string]any{"power_state": "power off"},
-			[]string{"because it is off: ", "metal power on node-000", `power_state = "on"`, "Apply again."}, true, false,
+			[]string{"because it is off: ", "metal power on node-000", `power_state = "on"`, "Apply again."},
+			true, false,
 		},
 		"off, in maintenance": {
 			map[string]any{"power_state": "power off", "maintenance": true, "maintenance_reason": "new fan"},
-			[]string{"is off and in maintenance: new fan: ", "metal power on node-000"}, true, false,
+			[]string{"is off and in maintenance: new fan: ", "metal power on node-000"},
+			true, false,
 		},
 		"rescue": {
 			map[string]any{"provision_state": "rescue"},
-			[]string{"is in rescue mode", "metal unrescue node-000", "Apply again."}, false, false,
+			[]string{"is in rescue mode", "metal unrescue node-000", "Apply again."},
+			false, false,
 		},
 		"undeployed": {
 			map[string]any{"provision_state": "available", "instance_uuid": nil},
-			[]string{`in state "available", and nothing is deployed on it any more`, "Find out who", "The next plan says"}, false, false,
+			[]string{`in state "available", and nothing is deployed on it any more`, "Find out who", "The next plan says"},
+			false, false,
 		},
 		"undeploying": {
 			map[string]any{"provision_state": "deleting"}, []string{`in state "deleting"`, "Find out who"}, false, false,
 		},
 		"error": {
 			map[string]any{"provision_state": "error", "last_error": "no BMC"},
-			[]string{`in state "error"`, "no BMC", "metal show node-000"}, false, false,
+			[]string{`in state "error"`, "no BMC", "metal show node-000"},
+			false, false,
 		},
 		"service failed": {
 			map[string]any{"provision_state": "service failed", "last_error": "bad step"},
-			[]string{"service failed", "bad step"}, false, false,
+			[]string{"service failed", "bad step"},
+			false, false,
 		},
 		"fault": {
 			map[string]any{"maintenance": true, "fault": "power failure"},
-			[]string{"has a fault (power failure)", "does not reach its BMC"}, true, false,
+			[]string{"has a fault (power failure)", "does not reach its BMC"},
+			true, false,
 		},
 		"of others": {
 			map[string]any{"instance_uuid": "11111111-1111-4111-8111-111111111111"},
-			[]string{"is reserved by 11111111"}, false, false,
+			[]string{"is reserved by 11111111"},
+			false, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

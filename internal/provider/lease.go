@@ -38,8 +38,8 @@ func (l *lease) Done() <-chan struct{}       { return l.get().Done() }
 func (l *lease) Err() error                  { return l.get().Err() }
 func (l *lease) Value(key any) any           { return l.get().Value(key) }
 
-// ended returns a cancelled context that holds the logger of the process and nothing else: work that goes on after the RPC that has begun it
-// writes its log there.
+// ended returns a cancelled context that holds the logger of the process and nothing else: work that goes on after the RPC that has begun
+// it writes its log there.
 var ended = sync.OnceValue(func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // replaces the context of an RPC that has ended
 	cancel()

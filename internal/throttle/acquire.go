@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 	for failed := 0; ; {
 		var err error
 		taken = time.Now()
-		if w.tried.IsZero() {
-			w.tried = taken
-		}
+		w.tried = cmp.Or(w.tried, taken)
 		if !isHeld {
 			created, cerr := l.records.Create(answered, *mine)
 			if created {
@@ -41,13 +40,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		}
 		w.where = l.records.Where(lock.Name) // the first creation may have changed it
 		asked := time.Now()
-		held, rerr := l.records.Read(answered, mine.Name)
-		var standing Standing
-		if held == nil {
-			l.seen.forget(mine.Name)
-		} else {
-			standing = l.seen.standing(held, asked)
-		}
+		held, standing, rerr := l.see(answered, mine.Name)
 		switch {
 		case held == nil:
 			isHeld = isHeld && rerr != nil
@@ -67,10 +60,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 				return taken, 0, w.locked().err()
 			}
 		}
-		if err == nil {
-			err = rerr
-		}
-		if err == nil {
+		if err = cmp.Or(err, rerr); err == nil {
 			failed = 0
 		} else if failed++; failed == lockTries || !l.records.MayPass(err) {
 			return taken, 0, err
@@ -84,6 +74,17 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 			return taken, 0, notFree(ctx, w.locked())
 		}
 	}
+}
+
+// see reads a record, with its standing as far as this process has seen it; nil if there is none, or if it could not be read.
+func (l *Locks) see(ctx context.Context, name string) (*Record, Standing, error) {
+	asked := time.Now()
+	record, err := l.records.Read(ctx, name)
+	if err != nil || record == nil {
+		l.seen.forget(name)
+		return nil, "", err
+	}
+	return record, l.seen.standing(record, asked), nil
 }
 
 // retake takes the record over that this process has left with words, without a read, unless another run has changed it.

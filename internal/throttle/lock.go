@@ -84,16 +84,10 @@ func (l *Locks) Look(ctx context.Context, name string) (Standing, error) {
 	return record.Standing(), nil
 }
 
-// IsHeld reports whether a run has a lock. It counts as held until this process has seen for the lease that nobody renews it. IsHeld deletes
-// the record that a dead run has left.
+// IsHeld reports whether a run has a lock. It counts as held until this process has seen for the lease that nobody renews it. IsHeld
+// deletes the record that a dead run has left.
 func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
-	asked := time.Now()
-	record, err := l.records.Read(ctx, name)
-	if err != nil || record == nil {
-		l.seen.forget(name)
-		return false, err
-	}
-	standing := l.seen.standing(record, asked)
+	record, standing, err := l.see(ctx, name)
 	if standing == Left {
 		err = l.remove(ctx, record)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
 
-// Times of a round. A verb is cancelled when the lock is lost (Locks.renewed); another run may take the lock over after the rest of the lease.
-// The limit can be exceeded only if a conductor or the network delays a request for longer than that
+// Times of a round. A verb is cancelled when the lock is lost (Locks.renewed); another run may take the lock over after the rest of the
+// lease. The limit can be exceeded only if a conductor or the network delays a request for longer than that
 // (reference/limit.md#what-a-lock-guarantees).
 const (
 	roundFor    = 20 * time.Second       // a round that takes longer, besides its list, sends one verb, so that other runs get their turn

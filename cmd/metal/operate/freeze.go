@@ -28,12 +28,12 @@ user without it freezes only the runs of its project.
   metal freeze --reason "quiet night" --until 06:00`
 
 func newFreeze(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "freeze", Short: "Let no run begin anything on the machines of a site", Long: aboutFreeze, Args: cli.OnlyFlags}
+	cmd := &cobra.Command{Use: "freeze", Short: "Let no run begin anything at a site", Long: aboutFreeze, Args: cli.OnlyFlags}
 	reason, until, yes := "", "", false
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&reason, "reason", "", "`text` that says why; all runs show it")
-	flags.StringVar(&until, "until", "", "`time` at which the freeze ends: such as 06:00, 8h or 2026-11-28T06:00:00Z; default: by metal thaw")
+	flags.StringVar(&until, "until", "", "`time` at which it ends, such as 06:00, 8h or 2026-11-28T06:00:00Z; default: by metal thaw")
 	flags.BoolVar(&yes, "yes", false, "replace another freeze without a question")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		end, err := endOf(until, time.Now())
@@ -49,14 +49,16 @@ func newFreeze(s *cli.Settings) *cobra.Command {
 			stands, err := freezes.Set(cmd.Context(), freeze, yes)
 			if err == nil && stands != nil {
 				if !cli.NewAsker(cmd).Yes("The site is already %s. Replace that?", stands) {
-					return &cli.Failure{Code: cli.ExitUnconfirmed, Err: fmt.Errorf("the site is already %s. To replace that, use --yes", stands)}
+					err := fmt.Errorf("the site is already %s. To replace that, use --yes", stands)
+					return &cli.Failure{Code: cli.ExitUnconfirmed, Err: err}
 				}
 				_, err = freezes.Set(cmd.Context(), freeze, true)
 			}
 			if err != nil {
 				return err
 			}
-			cli.Line(cmd.OutOrStdout(), "The site is %s. What is in progress ends. Waiting %s until all runs know", &freeze, throttle.FreezeNoticed)
+			cli.Line(cmd.OutOrStdout(), "The site is %s. What is in progress ends. Waiting %s until all runs know", &freeze,
+				throttle.FreezeNoticed)
 			_ = rest.Sleep(cmd.Context(), throttle.FreezeNoticed) // the site stays frozen
 			return nil
 		})

@@ -9,8 +9,8 @@ import (
 // Slack is how far the clocks of conductors and API services may differ, and times in whole seconds from others.
 const Slack = 5 * time.Second
 
-// Age returns how long ago a time was, and false if it is to come: then another clock has written it, or a client has made it up, and nobody
-// knows its age. Both times are by the same clock, as far as one can know.
+// Age returns how long ago a time was, and false if it is to come: then another clock has written it, or a client has made it up, and
+// nobody knows its age. Both times are by the same clock, as far as one can know.
 func Age(at, now time.Time) (age time.Duration, known bool) {
 	age = now.Sub(at)
 	return max(age, 0), !at.IsZero() && age >= -Slack

@@ -18,11 +18,12 @@ type PanicError struct {
 
 // Error asks for a report.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", e.Value)
+	return fmt.Sprintf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)",
+		e.Value)
 }
 
-// Go calls do in a goroutine of its own, and closes ended when do has returned. If do panics, Go calls failed before: it logs the error, and
-// ends what waits for do.
+// Go calls do in a goroutine of its own, and closes ended when do has returned. If do panics, Go calls failed before: it logs the error,
+// and ends what waits for do.
 func Go(do func(), failed func(*PanicError)) (ended <-chan struct{}) {
 	end := make(chan struct{})
 	go func() {

@@ -32,7 +32,8 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		}
 	}
 	me := memberOf(m, c)
-	turn := &Turn{turns: t, m: m, id: me.ID, member: me, was: notes.TurnOf(m.Node(), c.Change == rollout.Service), from: m.Node(), done: func() {}}
+	turn := &Turn{turns: t, m: m, id: me.ID, member: me, from: m.Node(), done: func() {}}
+	turn.was = notes.TurnOf(m.Node(), c.Change == rollout.Service)
 	t.mu.Lock()
 	g, was := t.follows(me, c)
 	if g == nil && !c.Settings.Concerns(c.Change) {
@@ -325,7 +326,8 @@ func (t *Turn) tell(ctx context.Context, queued time.Time) {
 	for _, o := range t.group.others {
 		switch {
 		case o.Working && o.Silent:
-			working = append(working, fmt.Sprintf("%s (another run, which gives no sign of life: if it runs well, metal ready %[1]s)", o.Name))
+			working = append(working, fmt.Sprintf("%s (another run, which gives no sign of life. If the machine runs well: metal ready %[1]s)",
+				o.Name))
 		case o.Working:
 			working = append(working, o.Name+" (another run)")
 		case o.Failed:

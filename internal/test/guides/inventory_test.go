@@ -248,10 +248,14 @@ func TestFakeModules_inventoryExportsStayOnTheirServer(t *testing.T) {
 		}, "there is no complete answer", "does not answer like NetBox"},
 		"nothing":   {func(http.ResponseWriter, *http.Request) {}, "there is no complete answer", "does not answer like NetBox"},
 		"no object": {answers(`{"data": null, "count": 0}`), "no device is in AMS01", "does not answer like NetBox"},
-		"no device": {answers(`{"data": {"devices": [], "prefixes": []}, "count": 0, "next": null, "results": []}`),
-			"no device is in AMS01", "no device matches site=ams1"},
-		"fewer lists": {answers(`{"data": {"devices": [{}], "prefixes": []}, "count": 1, "next": null, "results": [{"id": 1}]}`),
-			"Nautobot shows no prefixes, and nautobot.json has some", ""},
+		"no device": {
+			answers(`{"data": {"devices": [], "prefixes": []}, "count": 0, "next": null, "results": []}`),
+			"no device is in AMS01", "no device matches site=ams1",
+		},
+		"fewer lists": {
+			answers(`{"data": {"devices": [{}], "prefixes": []}, "count": 1, "next": null, "results": [{"id": 1}]}`),
+			"Nautobot shows no prefixes, and nautobot.json has some", "",
+		},
 		"error":                 {answers(`{"errors": [{"message": "no \u001b[2J\u202e"}]}`), "Nautobot: no ?[2J?", ""},
 		"next page elsewhere":   {answers(page(stranger.URL+"/api/dcim/devices/?offset=1", device)), "", other},
 		"next page beside it":   {answers(page("http://127.0.0.1@"+strings.TrimPrefix(stranger.URL, "http://")+"/?x", device)), "", other},
