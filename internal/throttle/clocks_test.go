@@ -188,3 +188,46 @@ func TestAdmit_goesOnAfterAPanic(t *testing.T) {
 		})
 	}
 }
+
+// The clock that writes when machines entered their states is behind that of the site's answers: busy machines are not stuck for that. A
+// machine that is stuck frees its slot all the same.
+func TestAdmit_theClocksOfASiteDiffer(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-3 * time.Hour, 0, time.Hour, 5 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			y := newYard(6)
+			for _, id := range []string{"m00", "m01"} {
+				y.change(id, func(m *throttle.Machine) { m.Busy, m.State = true, "deploying" })
+			}
+			y.change("m05", func(m *throttle.Machine) { m.Busy, m.State, m.Since = true, "clean wait", m.Since.Add(-4*time.Hour) })
+			y.ahead = ahead
+			l := y.limiter(slotsOf(3, throttle.CoordinationIronic))
+			time.AfterFunc(20*time.Minute, func() {
+				for _, id := range []string{"m00", "m01"} {
+					y.change(id, func(m *throttle.Machine) { m.Busy, m.State = false, "active" })
+				}
+			})
+			most := 0
+			go func() {
+				for range 60 {
+					<-time.After(time.Minute)
+					busy := 0
+					for _, id := range y.ids() {
+						if m := y.machine(id); m.Busy && id != "m05" {
+							busy++
+						}
+					}
+					most = max(most, busy)
+				}
+			}()
+			at := y.admitAll(t, l, 10*time.Minute, "m02", "m03")
+			<-time.After(2 * time.Hour)
+			if most > 3 {
+				t.Errorf("the clock of the answers is ahead by %s: %d machines were busy beside the one that is stuck, with a limit of 3", ahead, most)
+			}
+			if ahead >= 0 && at["m02"] > time.Minute && at["m03"] > time.Minute {
+				t.Errorf("the clock of the answers is ahead by %s: the stuck machine kept its slot: %v", ahead, at)
+			}
+		})
+	}
+}

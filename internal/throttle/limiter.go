@@ -38,6 +38,8 @@ type Limiter struct {
 	freed    chan struct{}      // has a value when a machine of this process has given its slot back
 	unlocked bool               // this user may not write the lock record: the limit applies to this process only
 	stats    stats
+
+	latest struct{ wrote, seen time.Time } // the last state that any machine has entered, and when this process saw it first
 }
 
 // New returns a limiter of a run. id is that of the run, which no other run on the site has. poll is the longest time between two polls of

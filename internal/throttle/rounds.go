@@ -321,6 +321,7 @@ func (l *Limiter) decide(machines []Machine, others []Word) (d Decision, waiting
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	census, tickets := l.census(machines, l.site.Now()), l.tickets()
+	census.Taken = l.passed(machines, census.Taken)
 	d = Decide(l.limit, census, tickets, others...)
 	l.stats.decided(census, d, l.own, len(tickets))
 	l.tellStuck(d.Stuck, machines)
