@@ -129,7 +129,7 @@ func withStaleLock(t *testing.T, s *acc.Site) *acc.Site {
 			return nil
 		case one:
 			deleted.Store(true)
-			return &acc.Disturbance{Status: http.StatusOK, Body: record}
+			return nil
 		case r.URL.Path == "/v1/chassis" && r.Method == http.MethodGet:
 			return &acc.Disturbance{Status: http.StatusOK, Body: `{"chassis": [` + record + `]}`}
 		}

@@ -181,16 +181,21 @@ func TestPlan_foreseesNoRefusals(t *testing.T) { //nolint:paralleltest // sets t
 		s.Helper()
 		prior := s.imported("metal_host", s.id)
 		s.fake.ResetRequests()
+		sent := func() []fakeironic.Request { // besides those for the freeze, of which a run makes one or two
+			return slices.DeleteFunc(s.fake.Requests(), func(r fakeironic.Request) bool {
+				return strings.HasPrefix(r.Path, "/v1/chassis/") || strings.HasPrefix(r.Path, "/v1/allocations/")
+			})
+		}
 		host := object{"name": "r1", "driver": "fake-hardware", "target_state": "available"}
 		s.expect("no change", s.told("metal_host", host, prior))
-		if n := len(s.fake.Requests()); n > 1 { // the versions
+		if n := len(sent()); n > 1 { // the versions
 			t.Errorf("a plan without changes makes %d requests", n)
 		}
 		s.expect("a deployment", s.told("metal_deployment", object{"node_id": s.id, "image": image}, nil))
 		s.expect("an allocation", s.told("metal_allocation", object{"resource_class": "baremetal"}, nil))
 		s.expect("a change", s.told("metal_host", withAll(host, object{"description": "x", "traits": []any{"CUSTOM_X"}}), prior))
 		s.expect("the end", s.rightsIn(s.planDestroy(prior)))
-		for _, r := range s.fake.Requests() {
+		for _, r := range sent() {
 			requests = append(requests, r.Method+" "+strings.ReplaceAll(r.Path, s.id, "r1"))
 		}
 		return requests

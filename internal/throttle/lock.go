@@ -137,6 +137,9 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 	if fault.Is(err, kindNotAllowed) {
 		return ctx, found, func([]Word) { leave() }, err
 	}
+	if err == nil && time.Since(taken) > record.lease()/3 { // the site is slow: its lease follows that
+		taken, err = l.lengthen(waiting, lock, &record)
+	}
 	if err != nil {
 		return nil, found, nil, err
 	}
@@ -147,6 +150,25 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 			l.release(context.WithoutCancel(ctx), record, at, words)
 		}
 	}, nil
+}
+
+// lengthen renews a record with a lease that fits what the site's answers take now, and returns when it did.
+func (l *Locks) lengthen(ctx context.Context, lock Lock, record *Record) (taken time.Time, err error) {
+	taken, record.Lease = time.Now(), l.lease()
+	record.Renewals++
+	renewed, err := l.records.Replace(ctx, record.Holder, *record)
+	if err == nil && !renewed {
+		err = lost(lock)
+	}
+	return taken, err
+}
+
+// lost is the error of a run that has lost a lock.
+func lost(lock Lock) error {
+	return &fault.Error{
+		Kind: KindLost, Advice: "Check that Ironic answers, and try again.",
+		Fact: fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", lock.For),
+	}
 }
 
 // lease returns how long this process has a lock without a renewal. It lasts for many answers, however slow the site is.
@@ -198,24 +220,24 @@ func (l *Locks) enter(ctx, waiting context.Context, lock Lock) (leave func(), er
 func (l *Locks) renewed(ctx context.Context, lock Lock, record Record, taken time.Time) (held context.Context, stop func() time.Time) {
 	held, end := context.WithCancelCause(ctx)
 	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a holder that the user has interrupted may still clean up
-	lose := func() {
-		end(&fault.Error{
-			Kind: KindLost, Advice: "Check that Ironic answers, and try again.",
-			Fact: fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", lock.For),
-		})
-	}
-	keepFor := record.lease() * 5 / 6
-	late := time.AfterFunc(time.Until(taken.Add(keepFor)), lose)
+	lose := func() { end(lost(lock)) }
+	keepFor := func() time.Duration { return record.lease() * 5 / 6 }
+	late := time.AfterFunc(time.Until(taken.Add(keepFor())), lose)
 	done := routine.Go(func() {
 		defer late.Stop()
 		for pause := record.lease() / 3; rest.Sleep(renewing, pause) == nil; {
 			asked := time.Now()
 			record.Renewals++
-			renewed, err := l.records.Replace(renewing, record.Holder, record)
+			next := record
+			next.Lease = max(next.Lease, l.lease())
+			renewed, err := l.records.Replace(renewing, record.Holder, next)
+			if renewed {
+				record = next
+			}
 			switch {
 			case renewing.Err() != nil:
 				return
-			case renewed && late.Reset(time.Until(asked.Add(keepFor))):
+			case renewed && late.Reset(time.Until(asked.Add(keepFor()))):
 				taken, pause = asked, record.lease()/3
 			case err == nil || held.Err() != nil:
 				taken = time.Time{}

@@ -155,11 +155,11 @@ func TestFakeHostRollout_forgottenHostLeavesNoNote(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("Enabled"))
 	acctest.Fails(t, w, acctest.Apply(), "it broke")
-	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_turn"] == nil {
+	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_host_turn"] == nil {
 		t.Error("the failed service has left no note")
 	}
 	w.Must("destroy", "-auto-approve")
-	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_turn"] != nil {
+	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_host_turn"] != nil {
 		t.Errorf("the node has still %v", extra)
 	}
 }

@@ -70,10 +70,11 @@ func ClearAll(ctx context.Context, m *machine.Machine) {
 }
 
 // ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service
-// any more. It sends nothing if there is no such note, or if the machine is not back.
+// any more. It sends nothing if there is no such note, or if the machine is not back or in its pause.
 func ClearService(ctx context.Context, m *machine.Machine) {
 	note := notes.TurnOf(m.Node(), true)
-	if note != nil && note.Until.IsZero() && !states.Failed(m.State()) && !states.InProgress(m.State()) {
+	now := m.Site().Ironic.ServerNow()
+	if note != nil && (note.Until.IsZero() || note.Rest(now) <= 0) && !states.Failed(m.State()) && !states.InProgress(m.State()) {
 		Clear(ctx, m, true)
 	}
 }

@@ -391,7 +391,7 @@ func (s *site) checkNotes(what string, of object) {
 		case key == "terraform_metal_restoring" && isRestored(value):
 		case key == "terraform_metal_created" && what == "allocation":
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
-		case key == "terraform_metal_turn" && of["instance_uuid"] != nil: // a member that has taken its turn
+		case (key == "terraform_metal_turn" || key == "terraform_metal_host_turn") && of["instance_uuid"] != nil: // a member that has taken its turn
 		case (key == "terraform_metal_creation" || key == "terraform_metal_reservation") && isDone(value):
 		// another client undeployed the node during a creation
 		case key == "terraform_metal_reservation" && s.meddled && of["instance_uuid"] == nil:

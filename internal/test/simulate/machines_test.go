@@ -185,6 +185,9 @@ func (r *rack) apply(t *testing.T, s *site, w *workspace) bool {
 		d.kill = 1 + s.below(20)
 	}
 	end := w.applyIn(t, r.configuration(), d)
+	if end.killed {
+		<-time.After(10 * s.latency) // what it has sent may still arrive
+	}
 	r.check(s, end.plan)
 	return !end.plan.failed && !end.failed && !end.killed
 }
