@@ -93,7 +93,8 @@ func (u *unanswered) untouched(now *ironic.Node) bool {
 const KindUnanswered failure.Kind = "unanswered"
 
 // ask sends a request that moves the machine, once, unless the site is frozen. All such requests go through it. If the answer is lost, the
-// record remembers the request, ask returns an error of KindUnanswered, and the machine gets no other until settle has found out what became of this one.
+// record remembers the request, ask returns an error of KindUnanswered, and the machine gets no other until settle has found out what
+// became of this one.
 func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) error) error {
 	if m.unanswered != nil {
 		return m.unansweredError()

@@ -82,8 +82,8 @@ func (l *Limiter) census(machines []Machine, now time.Time) Census {
 	return census
 }
 
-// passed returns the time by the clock that has written when machines entered their states, as far as this process can know: at least so much
-// has passed there. The clock of the site's answers, which is now, may be another one; ahead of that, nothing is known. mu is held.
+// passed returns the time by the clock that has written when machines entered their states, as far as this process can know: at least so
+// much has passed there. The clock of the site's answers, which is now, may be another one; ahead of that, nothing is known. mu is held.
 func (l *Limiter) passed(machines []Machine, now time.Time) time.Time {
 	for _, m := range machines {
 		if m.Since.After(l.latest.wrote) {

@@ -223,7 +223,7 @@ func TestAdmit_theClocksOfASiteDiffer(t *testing.T) {
 			at := y.admitAll(t, l, 10*time.Minute, "m02", "m03")
 			<-time.After(2 * time.Hour)
 			if most > 3 {
-				t.Errorf("the clock of the answers is ahead by %s: %d machines were busy beside the one that is stuck, with a limit of 3", ahead, most)
+				t.Errorf("the clock of the answers is ahead by %s: %d machines were busy, with a limit of 3", ahead, most)
 			}
 			if ahead >= 0 && at["m02"] > time.Minute && at["m03"] > time.Minute {
 				t.Errorf("the clock of the answers is ahead by %s: the stuck machine kept its slot: %v", ahead, at)

@@ -203,7 +203,8 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 	}
 	listed := time.Now()
 	if took := listed.Sub(asked); took > tellEvery {
-		l.site.Log(ctx, slog.LevelInfo, "the list of machines, which each round of admissions needs, is slow", "took", took.Round(time.Second))
+		l.site.Log(ctx, slog.LevelInfo, "the list of machines, which each round of admissions needs, is slow", "took",
+			took.Round(time.Second))
 	}
 	var d Decision
 	d, considered = l.decide(machines, l.others(found))

@@ -56,8 +56,8 @@ var table = []struct {
 	},
 	{
 		KeyTurn, sayTurn(false), inExtra, "members of the group wait for 20 minutes, or a pause of at most a day, or fewer go at once; " +
-			"if it says failed, their applies end with an error that names the node", "the node's state and reservation, the sign of life " +
-			"of the run; `metal ready`",
+			"if it says failed, their applies end with an error that names the node", "the node's state and reservation, the sign of " +
+			"life of the run; `metal ready`",
 	},
 	{KeyHostTurn, sayTurn(true), inExtra, "the same", "the same"},
 	{

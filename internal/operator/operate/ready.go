@@ -16,7 +16,7 @@ import (
 // sent to the machine; other members of the group may change next.
 func Ready() Operation {
 	return Operation{
-		Command: "ready", Instead: "node unset --extra " + notes.KeyTurn + " --extra " + notes.KeyHostTurn, Doing: "say of",
+		Command: "ready", Instead: "node unset --extra " + notes.KeyTurn + " --extra " + notes.KeyHostTurn, Doing: "end the turn of",
 		Timeout: RecordTimeout, Worst: Restarts,
 		Decide: func(node *ironic.Node) Plan {
 			all := notes.TurnsOf(node)
@@ -33,9 +33,6 @@ func Ready() Operation {
 			return Plan{Harm: Restarts, Does: "counts as available in rollout group " + strings.Join(groups, ", ") +
 				", so that another member may change"}
 		},
-		Do: func(ctx context.Context, m *machine.Machine, _ time.Duration) error {
-			turns.ClearAll(ctx, m)
-			return nil
-		},
+		Do: func(ctx context.Context, m *machine.Machine, _ time.Duration) error { return turns.ClearAll(ctx, m) },
 	}
 }

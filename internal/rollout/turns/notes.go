@@ -63,10 +63,20 @@ func Clear(ctx context.Context, m *machine.Machine, service bool) {
 	}
 }
 
-// ClearAll is Clear for an operator, who knows that the machine is available, or that it is none of the group.
-func ClearAll(ctx context.Context, m *machine.Machine) {
-	Clear(ctx, m, false)
-	Clear(ctx, m, true)
+// ClearAll removes all notes of turns for an operator, who knows that the machine is available, or that it is not a member of the group.
+func ClearAll(ctx context.Context, m *machine.Machine) error {
+	var patch ironic.Patch
+	all := notes.TurnsOf(m.Node())
+	for _, note := range all {
+		patch.Remove("/extra/" + notes.KeyOf(note.Service))
+	}
+	if err := m.Patch(ctx, patch); err != nil {
+		return err
+	}
+	for _, note := range all {
+		forgetRun(ctx, m.Site(), note.Run)
+	}
+	return nil
 }
 
 // ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service

@@ -158,11 +158,12 @@ func TestTake_theStricterRuleHolds(t *testing.T) {
 // Forged notes delay a group for a bounded time, and end no run.
 func TestTake_forgedNotes(t *testing.T) {
 	t.Parallel()
+	late := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, note := range map[string]any{
-		"the pause ends in the year 9999": notes.Turn{Group: "databases", Run: "forged", Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"begun in the year 9999":          notes.Turn{Group: "databases", Run: "forged", Since: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"the pause ends in the year 9999": notes.Turn{Group: "databases", Run: "forged", Until: late},
+		"begun in the year 9999":          notes.Turn{Group: "databases", Run: "forged", Since: late},
 		"replaces, in the year 9999": notes.Turn{
-			Group: "databases", Run: "forged", Replaces: true, Since: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC),
+			Group: "databases", Run: "forged", Replaces: true, Since: late,
 		},
 		"no number":          map[string]any{"group": "databases", "run": 7, "since": "yesterday"},
 		"negative rule":      notes.Turn{Group: "databases", Run: "forged", Most: -4},

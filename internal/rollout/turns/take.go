@@ -326,8 +326,7 @@ func (t *Turn) tell(ctx context.Context, queued time.Time) {
 	for _, o := range t.group.others {
 		switch {
 		case o.Working && o.Silent:
-			working = append(working, fmt.Sprintf("%s (another run, which gives no sign of life. If the machine runs well: metal ready %[1]s)",
-				o.Name))
+			working = append(working, fmt.Sprintf("%s (another run, which gives no sign of life. If it runs: metal ready %[1]s)", o.Name))
 		case o.Working:
 			working = append(working, o.Name+" (another run)")
 		case o.Failed:

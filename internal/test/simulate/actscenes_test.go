@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -99,6 +100,11 @@ func commandScenes() (all []scene) {
 		{"maintenance on a", installed("v1"), nil},
 		{"maintenance off a", installed("v1"), func(s *site) { s.fake.Set("a", "maintenance", true) }},
 		{"retire a", cleaned(), nil},
+		{"ready a", installed("v1"), func(s *site) {
+			_, _, _ = s.send(http.MethodPatch, "nodes/a", []object{{
+				"op": "add", "path": "/extra/terraform_metal_turn", "value": object{"group": "databases", "run": "killed"},
+			}})
+		}},
 		{"unretire a", cleaned(), func(s *site) { s.fake.Set("a", "retired", true) }},
 		{"delete a", cleaned(), nil},
 		{"release a", reserved, nil},
