@@ -136,7 +136,7 @@ func (s *Server) warnFrozen(ctx context.Context, req *tfprotov6.PlanResourceChan
 	if freeze := known.freezes.Now(ctx); freeze != nil && known.warned.CompareAndSwap(false, true) {
 		resp.Diagnostics = append(resp.Diagnostics, &tfprotov6.Diagnostic{
 			Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "The site is frozen",
-			Detail: fmt.Sprintf("The site was %s. An apply begins nothing on a machine until then: it waits for a freeze that ends within "+
+			Detail: fmt.Sprintf("The site was %s. An apply begins nothing on a machine meanwhile: it waits for a freeze that ends within "+
 				"the time-out of the resource, and fails otherwise. metal thaw ends the freeze.", freeze),
 		})
 	}

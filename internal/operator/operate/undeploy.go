@@ -137,7 +137,8 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 	if err = errors.Join(err, pool.EndTemporaryOf(ctx, m.Node(), timeout)); err != nil {
 		return err
 	}
-	turns.ClearAll(ctx, m)
+	turns.Clear(ctx, m, false)
+	turns.Clear(ctx, m, true)
 	switch {
 	case release && again != "" && lost == "":
 		return allocate.Release(ctx, m.Site(), again, m.Node().UUID, deploy.EndLeftQuarantine)
