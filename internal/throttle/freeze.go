@@ -17,7 +17,7 @@ type Freeze struct {
 	Reason string    `json:"reason"`
 	By     string    `json:"by"`
 	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until,omitzero"` // by the clock of the site; zero: until somebody ends it
+	Until  time.Time `json:"until,omitzero"` // by the clock of the site; zero: until metal thaw
 }
 
 // String names who has frozen the site, since when, until when, and why, in one printable line.

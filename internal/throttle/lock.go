@@ -138,7 +138,7 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 		return ctx, found, func([]Word) { leave() }, err
 	}
 	if err == nil && time.Since(taken) > record.lease()/3 { // the site is slow: its lease follows that
-		taken, err = l.lengthen(waiting, lock, &record)
+		taken, err = l.lengthen(waiting, lock, &record, taken)
 	}
 	if err != nil {
 		return nil, found, nil, err
@@ -152,15 +152,20 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 	}, nil
 }
 
-// lengthen renews a record with a lease that fits what the site's answers take now, and returns when it did.
-func (l *Locks) lengthen(ctx context.Context, lock Lock, record *Record) (taken time.Time, err error) {
-	taken, record.Lease = time.Now(), l.lease()
-	record.Renewals++
-	renewed, err := l.records.Replace(ctx, record.Holder, *record)
-	if err == nil && !renewed {
-		err = lost(lock)
+// lengthen renews a record that was taken at a time with a lease that fits what the site's answers take now, and returns when it did. If the
+// request fails, the record is as it was.
+func (l *Locks) lengthen(ctx context.Context, lock Lock, record *Record, taken time.Time) (time.Time, error) {
+	asked, next := time.Now(), *record
+	next.Lease = l.lease()
+	next.Renewals++
+	switch renewed, err := l.records.Replace(ctx, record.Holder, next); {
+	case renewed:
+		*record = next
+		return asked, nil
+	case err == nil:
+		return taken, lost(lock)
 	}
-	return taken, err
+	return taken, nil
 }
 
 // lost is the error of a run that has lost a lock.

@@ -90,7 +90,7 @@ func endOf(text string, now time.Time) (end time.Time, err error) {
 	return end.Truncate(time.Second), nil
 }
 
-const aboutThaw = `metal thaw ends the freeze of a site, whoever has begun it. Runs that wait for its end go on within 20 seconds.`
+const aboutThaw = `metal thaw ends the freeze of a site, also one of another operator. Runs that wait for its end go on within 20 seconds.`
 
 func newThaw(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "thaw", Short: "End the freeze of a site", Long: aboutThaw, Args: cli.OnlyFlags}

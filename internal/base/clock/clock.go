@@ -22,7 +22,7 @@ func IsYoung(at, now time.Time, most time.Duration) bool {
 	return known && age <= most
 }
 
-// IsOld reports whether a time is longer ago. A time to come is not: neither young nor old is what nobody knows.
+// IsOld reports whether a time is longer ago. A time to come is not: its age is not known, so it is neither young nor old.
 func IsOld(at, now time.Time, most time.Duration) bool {
 	age, known := Age(at, now)
 	return known && age > most

@@ -104,7 +104,7 @@ func unasked(s *sight) Check {
 		c.Result, c.Fact = Unknown, "The machines, whose images name it, could not be listed."
 	case len(servers) > 0:
 		c.Result, c.Details = Unknown, servers[:min(mostServers, len(servers))]
-		c.Fact = fmt.Sprintf("Machines run images of %s. None was asked: whoever may deploy chooses these addresses.",
+		c.Fact = fmt.Sprintf("Machines run images of %s. None was asked: tenants who deploy choose these addresses.",
 			words.Count(len(servers), "server"))
 	}
 	return c
