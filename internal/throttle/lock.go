@@ -152,8 +152,8 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 	}, nil
 }
 
-// lengthen renews a record that was taken at a time with a lease that fits what the site's answers take now, and returns when it did. If the
-// request fails, the record is as it was.
+// lengthen renews a record that was taken at a time with a lease that fits what the site's answers take now, and returns when it did. If
+// the request fails, the record is as it was.
 func (l *Locks) lengthen(ctx context.Context, lock Lock, record *Record, taken time.Time) (time.Time, error) {
 	asked, next := time.Now(), *record
 	next.Lease = l.lease()
