@@ -29,8 +29,9 @@ type Taken struct {
 	For *ironic.Node
 	// Exchanged: the run gives the node, in turn, what the changed node has.
 	Exchanged bool
-	// InUse: a machine in use would change hands. Node is For if For would become another machine.
+	// InUse: a machine in use would change hands. Node is For if For would become another machine, and With is what it would get besides.
 	InUse bool
+	With  string
 }
 
 // TakenOf returns what an error of KindTaken knows; nil for other errors.

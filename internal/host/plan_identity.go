@@ -89,16 +89,29 @@ func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour, replaced
 			}
 		}
 	}
-	if worst == nil && used != "" && !replaced && isAnother(gets, before) {
-		worst = &Taken{What: identity.BMC, Value: gets.BMC.String(), Node: owner, For: owner, InUse: true}
+	if worst == nil && used != "" && !replaced {
+		if worst = another(gets, before); worst != nil {
+			worst.Node, worst.For, worst.InUse = owner, owner, true
+		}
 	}
 	return worst
 }
 
-// isAnother reports whether a change of what names a machine says that it is another machine. It is the only place which decides that: a
-// new BMC address alone is a renumbering, and new MAC addresses alone are a new network card.
-func isAnother(gets, before identity.Identity) bool {
-	return gets.MovesBMC(before) && gets.AddsAddress(before)
+// another returns what a machine would get at once that makes it another one; nil if a change of what names it lets it be the same. It is
+// the only place which decides that: a new BMC address alone is a renumbering, new MAC addresses alone are a new network card, and another
+// name is a renaming. It is another machine with a new BMC and new MAC addresses, and where nothing stays by which it was known.
+func another(gets, before identity.Identity) *Taken {
+	moves, adds := gets.MovesBMC(before), gets.AddsAddress(before)
+	renamed := gets.Name != "" && before.Name != "" && len(gets.Shared(before)) == 0
+	switch {
+	case moves && adds:
+		return &Taken{What: identity.BMC, Value: gets.BMC.String(), With: "other MAC addresses"}
+	case moves && renamed:
+		return &Taken{What: identity.BMC, Value: gets.BMC.String(), With: "another name"}
+	case adds && renamed && len(before.Addresses) > 0:
+		return &Taken{What: identity.Address, Value: gets.Addresses[0], With: "another name"}
+	}
+	return nil
 }
 
 // harm ranks what two nodes may share: the BMC controls the machine, a MAC address boots it.
@@ -138,8 +151,8 @@ func (e *Taken) factInUse() string {
 	case e.For == nil:
 		return fmt.Sprintf("%s is %s; this plan would create another node for its machine, %s", other, UseOf(e.Node), has)
 	case e.Node.UUID == e.For.UUID:
-		return fmt.Sprintf("%s is %s; this change would give it the BMC %s and other MAC addresses at once, as another machine has", own,
-			UseOf(e.For), e.Value)
+		return fmt.Sprintf("%s is %s; this change would give it the %s %s and %s at once, as another machine has", own, UseOf(e.For), e.What,
+			e.Value, e.With)
 	case UseOf(e.For) == "" && e.What == identity.Name:
 		return fmt.Sprintf("%s is %s; this change would give its name to %s", other, UseOf(e.Node), own)
 	case UseOf(e.For) == "":

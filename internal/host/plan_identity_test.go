@@ -52,7 +52,13 @@ active r2 b2 m2        | active r1 b1 m1    | r2 b2    |                      |
 active r2 b2 m2        | active r1 b1 m1    | r2 i2 m9 |                      |
 active r2 m2           | active r1 b1 m1    | r2 b9 m9 |                      |
 active r2 b2 m2        | active r1 b1 m1    | r2 b9 m9 | bmc.address          | Node r2 is deployed; this change would give it the BMC 192.0.2.9 and other MAC addresses at once, as another machine has. A list with count has shifted: use for_each, or moved blocks.
+active r2 b2           | active r1 b1 m1    | r9 b9    | bmc.address          | Node r2 is deployed; this change would give it the BMC 192.0.2.9 and another name at once, as another machine has. A list with count has shifted: use for_each, or moved blocks.
+active r2 b2 m2        | active r1 b1 m1    | r9 b9    | bmc.address          | would give it the BMC 192.0.2.9 and another name at once
+active r2 m2           | active r1 b1 m1    | r9 m9    | ports.52:54:00:00:00:09 | would give it the MAC address 52:54:00:00:00:09 and another name at once
+active r2 b2 m2        | active r1 b1 m1    | r9 b2 m9 |                      |
+active r2 b2           | active r1 b1 m1    | r9 b9 m9 | bmc.address          | would give it the BMC 192.0.2.9 and other MAC addresses at once
 available r2 b2 m2     | active r1 b1 m1    | r2 b9 m9 |                      |
+available r2 b2        | active r1 b1 m1    | r9 b9    |                      |
 
 # What two nodes share already is not new, and free machines change hands as the order of the run allows.
 active r2 b1 m2        | active r1 b1 m1    | r9 b1 m2 |                      |
