@@ -151,6 +151,16 @@ func Describe(ctx context.Context, m *machine.Machine, d Deployment, former []st
 	return m.Patch(ctx, patch)
 }
 
+// Readdress tells Ironic where the image is that the machine runs, and the secret for it. It does not touch the machine.
+func Readdress(ctx context.Context, m *machine.Machine, d Deployment) error {
+	want := d.AsInstanceInfo()
+	maps.DeleteFunc(want, func(key string, _ any) bool { return key != keyImageSource && key != keyPullSecret })
+	if patch := editsOf(m.Node().InstanceInfo, want, []string{keyPullSecret}); len(patch) > 0 {
+		return m.Patch(ctx, patch)
+	}
+	return nil
+}
+
 // EndAdoption ends an adoption that has not succeeded, after the end of one in progress: the node goes back to manageable and is not
 // reserved any more. runs reports whether Ironic has adopted the machine after all: then it keeps running and stays reserved. EndAdoption
 // does nothing to a node that another instance has. The caller must have just read the node.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -23,6 +24,8 @@ const (
 	attrTraits       = "traits"
 	attrRootDevice   = "root_device"
 	attrInstanceInfo = "instance_info"
+
+	attrRebuildTriggers = "rebuild_triggers" // no content, but deploys it again
 )
 
 // told says what a node tells of an attribute with which it was deployed.
@@ -124,9 +127,9 @@ func (d Deployment) AsInstanceInfo() map[string]any {
 		set("ramdisk", i.Ramdisk)
 		set(keyPullSecret, i.PullSecret)
 		if algo := hashAlgorithm(i.Checksum); algo != "" {
-			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
+			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.checksum()
 		} else {
-			set("image_checksum", i.Checksum)
+			set("image_checksum", i.checksum())
 		}
 		if i.RootGB > 0 {
 			info["root_gb"] = i.RootGB
@@ -174,29 +177,87 @@ func ImageOf(n *ironic.Node) *Image {
 func (d Deployment) Source() string {
 	switch {
 	case d.Image != nil && d.Image.URL != "":
-		return d.Image.URL + " " + d.Image.Checksum
+		return d.Image.source()
 	case d.LiveISO != nil:
 		return d.LiveISO.Identity()
 	}
 	return ""
 }
 
-// Digest identifies a deployment: deployments that write the same have the same digest.
-func (d Deployment) Digest() string {
-	config := d.ConfigDrive
-	if parts, are := config.(map[string]any); are && d.SecretVersion != "" {
+// content returns what reaches the machine, by ContentNames, in one spelling: defaults are written out, and what is empty is absent where
+// neither Ironic nor cloud-init tells that apart. Two deployments with the same content write the same disk.
+func (d Deployment) content() map[string]any {
+	content := map[string]any{}
+	if d.Image != nil {
+		content[attrImage] = d.Image.content()
+	}
+	if drive := d.drive(); drive != nil {
+		content[attrConfigDrive] = drive
+	}
+	if len(d.DeploySteps) > 0 {
+		content[attrDeploySteps] = d.DeploySteps
+	}
+	if len(d.Capabilities) > 0 {
+		content[attrCapabilities] = d.Capabilities
+	}
+	if d.Traits != nil {
+		content[attrTraits] = d.Traits
+	}
+	if len(d.RootDevice) > 0 {
+		content[attrRootDevice] = d.RootDevice
+	}
+	if len(d.InstanceInfo) > 0 {
+		content[attrInstanceInfo] = d.InstanceInfo
+	}
+	return content
+}
+
+// drive returns the content of the config drive, with the version of its secret in the place of that; nil if there is none.
+func (d Deployment) drive() any {
+	parts, are := d.ConfigDrive.(map[string]any)
+	switch {
+	case d.ConfigDrive != nil && !are:
+		return d.ConfigDrive
+	case d.SecretVersion != "":
 		parts = maps.Clone(parts)
+		if parts == nil {
+			parts = map[string]any{}
+		}
 		parts["user_data"] = d.SecretVersion
-		config = parts
 	}
-	info := d.AsInstanceInfo()
-	if d.Image != nil && d.Image.PullSecretVersion != "" {
-		info[keyPullSecret] = d.Image.PullSecretVersion
+	if len(parts) == 0 {
+		return nil
 	}
+	return parts
+}
+
+// Texts returns the content as values of a wish. Content that the deployment lacks is missing.
+func (d Deployment) Texts() map[string]Text {
+	texts := map[string]Text{}
+	for name, value := range d.content() {
+		text, _ := json.Marshal(value) //nolint:errchkjson // it was decoded from JSON
+		texts[name] = decide.Known(string(text))
+	}
+	return texts
+}
+
+// Alike returns the names of the content that two deployments have, and that Ironic gets alike of both.
+func (d Deployment) Alike(other Deployment) (names []string) {
+	texts := other.Texts()
+	for name, text := range d.Texts() {
+		if text == texts[name] && (name != attrImage || d.Image.Address() == other.Image.Address()) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Digest identifies a deployment: deployments with the same content and triggers have the same digest.
+func (d Deployment) Digest() string {
+	parts := []any{d.content()}
 	if d.LiveISO != nil {
-		info[machine.KeyBootISO] = d.LiveISO.Digest() // the URL may contain a token
+		parts = append(parts, d.LiveISO.Digest()) // the URL may contain a token
 	}
-	parts := []any{info, config, d.DeploySteps}
 	if len(d.Triggers) > 0 {
 		parts = append(parts, d.Triggers)
 	}

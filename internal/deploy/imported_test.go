@@ -21,13 +21,14 @@ func TestImage_differsOnlyIfThatIsCertain(t *testing.T) {
 		image deploy.Image
 		want  bool
 	}{
-		"the same":                      {runs, false},
-		"nothing but the URL":           {deploy.Image{URL: runs.URL}, false},
-		"another URL":                   {with(func(i *deploy.Image) { i.URL = "http://images/v2.qcow2" }), true},
-		"another checksum of that kind": {with(func(i *deploy.Image) { i.Checksum = strings.Repeat("00", 16) }), true},
-		"the checksum in capitals":      {with(func(i *deploy.Image) { i.Checksum = strings.ToUpper(md5) }), false},
-		"a checksum of another kind":    {with(func(i *deploy.Image) { i.Checksum = sha }), false},
-		"a file of checksums":           {with(func(i *deploy.Image) { i.Checksum = sums }), false},
+		"the same":                              {runs, false},
+		"nothing but the URL":                   {deploy.Image{URL: runs.URL}, false},
+		"another URL, the same checksum":        {with(func(i *deploy.Image) { i.URL = "http://images/v2.qcow2" }), false},
+		"another URL, another kind of checksum": {with(func(i *deploy.Image) { i.URL, i.Checksum = "http://images/v2.qcow2", sha }), true},
+		"another checksum of that kind":         {with(func(i *deploy.Image) { i.Checksum = strings.Repeat("00", 16) }), true},
+		"the checksum in capitals":              {with(func(i *deploy.Image) { i.Checksum = strings.ToUpper(md5) }), false},
+		"a checksum of another kind":            {with(func(i *deploy.Image) { i.Checksum = sha }), false},
+		"a file of checksums":                   {with(func(i *deploy.Image) { i.Checksum = sums }), false},
 		"a converted image": {with(func(i *deploy.Image) {
 			i.Checksum, i.DiskFormat = strings.Repeat("00", 16), "qcow2"
 		}), false},

@@ -115,6 +115,7 @@ func (d *decision) change() {
 	}
 	d.warnOther()
 	d.warnRecorded()
+	d.firstTriggers()
 	d.rescue()
 	d.connect()
 	d.name()

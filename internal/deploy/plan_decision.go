@@ -170,6 +170,9 @@ func unlessNull[T any](wish, was decide.Value[T]) decide.Value[T] {
 }
 
 func (d *decision) keepContent() {
+	if d.wish.Content[attrImage] != d.was.Content[attrImage] {
+		d.wish.Address = unlessNull(d.wish.Address, d.was.Address)
+	}
 	for _, name := range ContentNames() {
 		d.wish.Content[name] = unlessNull(d.wish.Content[name], d.was.Content[name])
 	}

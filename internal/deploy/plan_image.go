@@ -1,7 +1,9 @@
 package deploy
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,8 +42,23 @@ func (d *decision) imageOrAdoption() {
 		d.refuseProtected("rebuild it")
 	}
 	if !resumes {
+		d.address(writes)
 		d.warnPower()
 		d.restart(writes)
+	}
+}
+
+// address plans to tell Ironic where the image is now, for the next time that it fetches it.
+func (d *decision) address(writes change) {
+	moves := compare(d.wish.Address, d.was.Address)
+	if writes != same || moves == same || d.imports() || d.wish.Content[attrImage] != d.was.Content[attrImage] {
+		return
+	}
+	d.add(Step{Do: DoAddress, Maybe: moves == unclear})
+	if wish, was := d.wish.Deployment.Image, d.was.Deployment.Image; wish != nil && was != nil && wish.URL != was.URL {
+		d.warn(decide.At(attrImage, "url"), "Image has another address", fmt.Sprintf("Node %s runs the image: its checksum stays the "+
+			"same. The apply tells Ironic the new address, and touches no disk. If the image is another one, set its checksum, too.",
+			d.seen.Label))
 	}
 }
 
@@ -154,9 +171,9 @@ func (d *decision) warnVerdict(v verdict) {
 			"Ironic rebuilds it in place, and the data on its root disk is lost. To keep the machine as it is, correct the "+
 			"configuration, or set on_change = \"ignore\".", label, strings.Join(d.differing(), ", ")))
 	case stateDiffers:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root "+
-			"disk is lost. Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change "+
-			"= \"ignore\" to leave the machine as it is.", label))
+		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes (%s): Ironic rebuilds it in place, and the data on its "+
+			"root disk is lost. Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. %s to "+
+			"leave the machine as it is.", label, strings.Join(d.differing(), ", "), d.leave()))
 	case adoptionStays:
 		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, "+
 			"and does not touch the machine, which was adopted. To deploy that content, %s.", label, d.trigger()))
@@ -167,17 +184,78 @@ func (d *decision) warnVerdict(v verdict) {
 	}
 }
 
+// differing returns the attributes for which a machine is deployed anew: parts of image and config_drive, and the others whole.
 func (d *decision) differing() (names []string) {
 	for _, name := range ContentNames() {
 		switch wish, was := d.wish.Content[name], d.was.Content[name]; {
 		case compare(wish, was) == same:
-		case name == attrImage:
+		case name == attrConfigDrive && d.wish.Drive != nil && d.was.Drive != nil:
+			names = append(names, otherParts(name, d.wish.Drive, d.was.Drive)...)
+		case name == attrImage && d.seen.Past.Phase == Unapplied:
 			names = append(names, fmt.Sprintf("%s (the node has %s)", name, d.was.content()))
+		case name == attrImage && wish.Set && was.Set:
+			names = append(names, otherParts(name, partsOf(wish), partsOf(was))...)
 		default:
 			names = append(names, name)
 		}
 	}
+	if compare(d.wish.Rebuild, d.was.Rebuild) != same {
+		names = append(names, attrRebuildTriggers)
+	}
 	return names
+}
+
+// partsOf returns the attributes of an object of the content.
+func partsOf(content Text) map[string]Text {
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(content.V), &values) // content is JSON
+	parts := map[string]Text{}
+	for name, value := range values {
+		parts[name] = decide.Known(string(value))
+	}
+	return parts
+}
+
+// otherParts returns the parts of an attribute that differ.
+func otherParts(name string, some, others map[string]Text) (names []string) {
+	parts := slices.AppendSeq(slices.Collect(maps.Keys(some)), maps.Keys(others))
+	slices.Sort(parts)
+	for _, part := range slices.Compact(parts) {
+		if some[part] != others[part] {
+			names = append(names, name+"."+part)
+		}
+	}
+	return names
+}
+
+// leave says what leaves a machine that a plan would rebuild as it is.
+func (d *decision) leave() string {
+	switch {
+	case compare(d.wish.Rebuild, d.was.Rebuild) == same:
+		return "Set on_change = \"ignore\""
+	case contentChange(d.wish, d.was) == same || d.onChange == ChangeIgnored:
+		return "Keep the value of rebuild_triggers"
+	}
+	return "Keep the value of rebuild_triggers, and set on_change = \"ignore\","
+}
+
+// firstTriggers says that the first values of triggers do nothing, and what would.
+func (d *decision) firstTriggers() {
+	var first []string
+	for name, pair := range map[string][2]Text{
+		attrRebuildTriggers: {d.asked.Rebuild, d.seen.Was.Rebuild}, "restart_triggers": {d.asked.Restart, d.seen.Was.Restart},
+	} {
+		if !pair[0].IsNull() && pair[1].IsNull() {
+			first = append(first, name)
+		}
+	}
+	if len(first) == 0 || d.imports() || d.records || d.judge() == adoptionStays || d.plan.Operates() {
+		return
+	}
+	slices.Sort(first)
+	d.warn(nil, "First triggers are recorded only", fmt.Sprintf("This apply records the first value of %s of node %s. It rebuilds and "+
+		"restarts nothing for that: a later apply with another value does. metal power reboot restarts the machine now.",
+		strings.Join(first, " and "), d.seen.Label))
 }
 
 // ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.

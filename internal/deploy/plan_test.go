@@ -206,14 +206,14 @@ the same | adopt failed | adopt | Unfinished adoption is continued | 0/0
 the same | deploy failed | - | Adopted machine does not run | 0/0
 instance_info=i | active | describe | - | 0/0
 power_state=off | active | power-off (restart) | Power is switched | 0/0
-restart_triggers=1 | active | - | - | 0/0
+restart_triggers=1 | active | - | First triggers are recorded only | 0/0
 image=a | active | - | Adopted deployment is recorded only | 0/0
 image=a, rebuild_triggers=1 | active | - | Adopted deployment is recorded only | 0/0
 image=a | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 image=a, rebuild_triggers=1 | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 instance_info=i | importing | - | Imported deployment is recorded only | 0/0
 live_iso=a1 | active | - | Live ISO is taken as booted | 0/0
-live_iso=a1, rebuild_triggers=1 | active | - | Live ISO is taken as booted | 0/0
+live_iso=a1, rebuild_triggers=1 | active | - | Live ISO is taken as booted, First triggers are recorded only | 0/0
 `)
 	decideAll(t, "adopt, on_destroy=undeploy, rebuild_triggers=1", `
 image=a, rebuild_triggers=2 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
@@ -271,7 +271,7 @@ image=?, config_drive=d | imported | rebuild (wipe)? | Rebuild wipes the root di
 traits=CUSTOM_A | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 config_drive=d | import applied | - | Imported deployment is recorded only | 0/0
 image=b | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
-rebuild_triggers=1 | import applied | - | - | 0/0
+rebuild_triggers=1 | import applied | - | First triggers are recorded only | 0/0
 power_state=off | imported | power-off (restart) | Power is switched | 0/0
 power_state=off | import applied | power-off (restart) | Power is switched | 0/0
 vifs=p1 | imported | connect | - | 0/0
@@ -488,32 +488,32 @@ func TestDecide_firstTrigger(t *testing.T) {
 	t.Parallel()
 	const triggers = "rebuild_triggers=1, restart_triggers=1"
 	decideAll(t, "image=a, config_drive=d", strings.ReplaceAll(`
-TRIGGERS | active | - | - | 0/0
-TRIGGERS | off | - | - | 0/0
-TRIGGERS | protected | - | - | 0/0
+TRIGGERS | active | - | First triggers are recorded only | 0/0
+TRIGGERS | off | - | First triggers are recorded only | 0/0
+TRIGGERS | protected | - | First triggers are recorded only | 0/0
 TRIGGERS | new | deploy (wipe) | - | 0/0
 TRIGGERS | importing | - | Imported deployment is recorded only | 0/0
 TRIGGERS | imported | - | Imported deployment is recorded only | 0/0
-TRIGGERS | import applied | - | - | 0/0
-TRIGGERS | rescue | - | - | 0/0
-TRIGGERS, rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
+TRIGGERS | import applied | - | First triggers are recorded only | 0/0
+TRIGGERS | rescue | - | First triggers are recorded only | 0/0
+TRIGGERS, rescue=1 | active | rescue (restart) | First triggers are recorded only, Machine enters rescue mode | 0/1
 TRIGGERS | deploying | continue | Unfinished deployment is continued | 0/0
 TRIGGERS | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 TRIGGERS, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
-TRIGGERS, image=b, on_change=ignore | active | - | - | 0/0
+TRIGGERS, image=b, on_change=ignore | active | - | First triggers are recorded only | 0/0
 TRIGGERS, image=b, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
-TRIGGERS, power_state=off | active | power-off (restart) | Power is switched | 0/0
-rebuild_triggers=?, restart_triggers=? | active | - | - | 0/0
-rebuild_triggers=?, on_change=ignore, image=b | active | - | - | 0/0
+TRIGGERS, power_state=off | active | power-off (restart) | Power is switched, First triggers are recorded only | 0/0
+rebuild_triggers=?, restart_triggers=? | active | - | First triggers are recorded only | 0/0
+rebuild_triggers=?, on_change=ignore, image=b | active | - | First triggers are recorded only | 0/0
 `, "TRIGGERS", triggers))
 	decideAll(t, "live_iso=a1, host_content=h1", strings.ReplaceAll(`
-TRIGGERS | active | - | - | 0/0
-TRIGGERS | rescue | - | - | 0/0
-TRIGGERS | in maintenance | - | - | 0/0
-TRIGGERS, reboot_policy=always | active | - | - | 0/0
+TRIGGERS | active | - | First triggers are recorded only | 0/0
+TRIGGERS | rescue | - | First triggers are recorded only | 0/0
+TRIGGERS | in maintenance | - | First triggers are recorded only | 0/0
+TRIGGERS, reboot_policy=always | active | - | First triggers are recorded only | 0/0
 TRIGGERS, live_iso=a2, reboot_policy=always | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
-TRIGGERS, live_iso=a2, host_content=h2, reboot_policy=never | active | - | Host runs an older live ISO | 0/0
-rebuild_triggers=?, restart_triggers=? | active | - | - | 0/0
+TRIGGERS, live_iso=a2, host_content=h2, reboot_policy=never | active | - | Host runs an older live ISO, First triggers are recorded only | 0/0
+rebuild_triggers=?, restart_triggers=? | active | - | First triggers are recorded only | 0/0
 `, "TRIGGERS", triggers))
 }
 

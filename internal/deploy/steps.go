@@ -70,6 +70,7 @@ const (
 	DoAdopt    Kind = "adopt"        // records in Ironic that the machine is deployed
 	DoRestore  Kind = "restore"      // makes Ironic's record of what runs anew
 	DoDescribe Kind = "describe"     // gives an adopted machine another instance_info
+	DoAddress  Kind = "address"      // tells Ironic another address of the image that the machine runs
 	DoUndeploy Kind = "undeploy"     // and cleans
 	DoForget   Kind = "forget"       // leaves the machine running
 	DoRelease  Kind = "end-adoption" // leaves an adopted machine running
@@ -120,7 +121,8 @@ func (k Kind) Phase() Phase {
 		return Protects
 	case DoEnterRescue:
 		return EntersRescue
-	case DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAsk, DoAdopt, DoRestore, DoDescribe, DoUndeploy, DoForget, DoRelease:
+	case DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAsk, DoAdopt, DoRestore, DoDescribe, DoAddress, DoUndeploy, DoForget,
+		DoRelease:
 	}
 	return Deploys
 }

@@ -50,7 +50,8 @@ type Wish struct {
 
 	Node, Allocation Text
 	Name             Text            // of the instance; null: it stays as it is
-	Content          map[string]Text // by ContentNames
+	Content          map[string]Text // by ContentNames, in one spelling: see Deployment.Texts
+	Address          Text            // of the image, see Image.Address; not a part of the content
 	Drive            map[string]Text // the parts of config_drive; nil: there is none, or it is not known
 	LiveISO          decide.Value[LiveISO]
 	Adopt            bool

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -64,6 +65,9 @@ func (v JSON) Equal(other attr.Value) bool {
 	return same && v.StringValue.Equal(o.StringValue)
 }
 
+// Spelling returns the document in one spelling, with the digits of its numbers; "" if it is not JSON.
+func (v JSON) Spelling() string { return normalized(v.ValueString()) }
+
 // StringSemanticEquals reports whether another value has the same meaning.
 func (v JSON) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
 	o, same := other.(JSON)
@@ -79,6 +83,21 @@ func (v JSON) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRe
 	if at := NotJSON(v.ValueString()); at != "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not JSON", fmt.Sprintf("The value is not JSON: %s. Write it with jsonencode({ … }). "+
 			"If it is YAML, write jsonencode(yamldecode(…)).", at))
+	}
+}
+
+// KeepSpelling plans that a document stays as the state has it, if the configuration only spells it otherwise.
+func KeepSpelling() []planmodifier.String { return []planmodifier.String{spelling{}} }
+
+type spelling struct{}
+
+func (spelling) Description(context.Context) string { return "" }
+
+func (spelling) MarkdownDescription(context.Context) string { return "" }
+
+func (spelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if was := normalized(req.StateValue.ValueString()); was != "" && was == normalized(req.ConfigValue.ValueString()) {
+		resp.PlanValue = req.StateValue
 	}
 }
 

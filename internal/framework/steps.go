@@ -44,7 +44,8 @@ func Steps(order StepOrder, attribute schema.ListNestedAttribute) schema.ListNes
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"args": schema.StringAttribute{
-			Optional: true, CustomType: JSONType{}, MarkdownDescription: "Arguments, as a JSON object.",
+			Optional: true, CustomType: JSONType{}, PlanModifiers: KeepSpelling(),
+			MarkdownDescription: "Arguments, as a JSON object.",
 		},
 	}
 	if order == ByPriority {

@@ -357,7 +357,7 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 				t.Errorf("the node runs %v", got)
 			}
 			site.WantVerbs(t, s, node, "active", "rebuild")
-			s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2") // a change by another client is still noticed
+			acctest.RunImage(s, node, "other") // a change by another client is still noticed
 			output, _ := w.Plan()
 			acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2")
 			w.Must("apply", "-auto-approve")

@@ -264,7 +264,8 @@ var settings = map[string]map[string][]any{
 	"metal_deployment": {
 		"image": {
 			map[string]any{"url": "file:///a", "checksum": "0123456789abcdef0123456789abcdef"},
-			map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"},
+			map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"}, // the same image
+			map[string]any{"url": "file:///b", "checksum": "fedcba9876543210fedcba9876543210"},
 		},
 		"power_state": {"on", "off"}, "power_off_mode": {"graceful"}, "on_change": {"ignore", "rebuild", "replace"},
 		"protected":        {true, false},

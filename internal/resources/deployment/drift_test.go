@@ -154,7 +154,7 @@ func TestFakeDeployment_resolvedImageIsNoDrift(t *testing.T) {
 		t.Fatalf("Ironic has not followed the redirection: %v", got)
 	}
 	acctest.NoChanges(t, w)
-	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2")
+	acctest.RunImage(s, node, "other")
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2")
 	w.Must("destroy", "-auto-approve")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -174,17 +175,20 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 		}
 		if name == "meta_data" {
 			maps.Copy(meta, content)
-			continue
+		} else if len(content) > 0 {
+			drive[name] = content
 		}
-		drive[name] = content
 	}
 	if len(meta) > 0 {
 		drive["meta_data"] = meta
 	}
 	for _, data := range []types.String{m.UserData, m.UserDataWO} {
-		if framework.IsSet(data) {
+		if data.ValueString() != "" {
 			drive["user_data"] = data.ValueString()
 		}
+	}
+	if len(drive) == 0 {
+		return nil
 	}
 	return drive
 }
@@ -250,14 +254,16 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 
-// showImage shows in the state that a node runs another image. It compares URLs only: Ironic changes checksum and format when it
-// converts an image.
+// showImage shows in the state that a node was deployed with another address, and its checksum, if that is another one, too.
 func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	image := m.image(ctx)
 	if image == nil || deploy.ImageSource(node) == "" {
 		return
 	}
 	image.URL = types.StringValue(deploy.ImageSource(node))
+	if runs := deploy.ImageOf(node).Checksum; !strings.EqualFold(runs, image.Checksum.ValueString()) {
+		image.Checksum = framework.OrNull(runs)
+	}
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 

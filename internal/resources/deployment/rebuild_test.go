@@ -24,7 +24,7 @@ func TestAccDeployment_rebuildKeepsReservation(t *testing.T) {
 	w.Configure(config("v2"))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Rebuild wipes the root disk", "The content of node "+s.Name("n1")+" ("+node+
-		") changes: Ironic rebuilds it in place",
+		") changes (image.checksum): Ironic rebuilds it in place",
 		"will be updated in-place", "Plan: 0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, node, "rebuild")

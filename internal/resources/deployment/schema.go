@@ -175,7 +175,7 @@ func imageSchema() schema.Attribute {
 	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
 		Optional: true, MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. Image that Ironic writes to " +
-			"the root disk. A change of any attribute in it rebuilds the node, which **wipes the root disk**.",
+			"the root disk. A change rebuilds the node, which **wipes the root disk**, except of where the same image comes from.",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "`http://`, `https://`, `file://` or `oci://` URL, or `glance://` and the " +
@@ -185,7 +185,7 @@ func imageSchema() schema.Attribute {
 			"checksum": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Required for `http`, `https` and `file` images, unless " +
 					"`instance_info.deploy_interface` names an interface that needs none. MD5, SHA-256, SHA-512, or the URL of a " +
-					"checksum file.",
+					"checksum file. A new `url` with the same checksum, not in a file, rebuilds nothing.",
 				Validators: []validator.String{framework.Checksum},
 			},
 			"disk_format": schema.StringAttribute{
@@ -216,7 +216,7 @@ func imageSchema() schema.Attribute {
 					stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version")),
 				},
 			},
-			"pull_secret_wo_version": framework.SecretVersion("pull_secret_wo", " and rebuilds the node"),
+			"pull_secret_wo_version": framework.SecretVersion("pull_secret_wo", ", and touches no machine"),
 		},
 	}
 }

@@ -108,6 +108,8 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		return deploy.Restore(ctx, machine, u.what, u.restoration())
 	case deploy.DoDescribe:
 		return u.describe(ctx, machine)
+	case deploy.DoAddress:
+		return deploy.Readdress(ctx, machine, u.what)
 	case deploy.DoAsk:
 		if err := u.check(machine, step); err != nil {
 			return err

@@ -27,6 +27,8 @@ func text(ctx context.Context, value attr.Value) deploy.Text {
 		return decide.Unknown[string]()
 	}
 	switch value := value.(type) {
+	case framework.JSON:
+		return decide.Known(value.Spelling())
 	case interface{ ValueString() string }:
 		return decide.Known(value.ValueString())
 	case types.Set: // has no order
@@ -45,8 +47,8 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	w := deploy.Wish{
 		Node: framework.TextOf[string](m.NodeID), Name: framework.TextOf[string](config.InstanceName),
 		Allocation: framework.TextOf[string](m.AllocationID),
-		Content:    map[string]deploy.Text{},
-		Rebuild:    text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue),
+		Content:    deployed.Texts(), Address: deployed.Image.Address(),
+		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue),
 		VIFs:  text(ctx, m.VIFs),
 		Ports: m.vifs(),
 		Power: framework.TextOf[deploy.PowerState](config.PowerState), OffMode: framework.TextOf[machine.OffMode](config.PowerOffMode),
@@ -55,7 +57,12 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 		MaxNodes: m.mostNodes(), Deployment: deployed,
 	}
 	for name, value := range m.content() {
-		w.Content[name] = text(ctx, value)
+		if !framework.FullyKnown(ctx, value) {
+			w.Content[name] = decide.Unknown[string]()
+		}
+	}
+	if !framework.FullyKnown(ctx, m.Image) {
+		w.Address = decide.Unknown[string]()
 	}
 	if framework.IsSet(config.Protected) {
 		w.Protected = decide.Known(config.Protected.ValueBool())
@@ -123,6 +130,7 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 		m.Restores = state.Restores
 	}
 	m.keepAsked(ctx, state, asked, f.Wish)
+	m.keepSpelling(ctx, state)
 	m.Rebuilds, m.Restarts = framework.NumberValue(f.Rebuilds), framework.NumberValue(f.Restarts)
 	m.BootStatus, m.Ready = showBoot(ctx, f.Boot), framework.FlagValue(f.Ready)
 	if f.Fresh {
@@ -174,6 +182,17 @@ func (m *model) keepAsked(ctx context.Context, state *model, asked, kept deploy.
 	if kept.LiveISO.Set {
 		m.LiveISO = types.ObjectValueMust(m.LiveISO.AttributeTypes(ctx), parts)
 	}
+}
+
+// keepSpelling copies content of the state that only its spelling tells from that of the plan.
+func (m *model) keepSpelling(ctx context.Context, state *model) {
+	if state == nil {
+		return
+	}
+	asked, _ := m.deployment(ctx)
+	was, _ := state.deployment(ctx)
+	values := m.content()
+	m.takeContent(state, slices.DeleteFunc(asked.Alike(was), func(name string) bool { return !framework.FullyKnown(ctx, values[name]) }))
 }
 
 func showBoot(ctx context.Context, v decide.Value[bootiso.Status]) types.Object {

@@ -94,6 +94,7 @@ func portsSchema() schema.Attribute {
 func extraSchema(description string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true, CustomType: framework.JSONType{}, Validators: []validator.String{framework.JSONObjectText},
+		PlanModifiers:       framework.KeepSpelling(),
 		MarkdownDescription: "Your own data as a JSON object, such as `jsonencode({ slot = 1 })`, " + description,
 	}
 }

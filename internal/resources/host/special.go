@@ -79,7 +79,7 @@ func networkDataAttribute() attribute {
 	a := row[framework.JSON]{
 		name: "network_data", with: "/network_data", since: 66, gone: framework.JSONNull(),
 		schema: schema.StringAttribute{
-			Optional: true, Computed: true, CustomType: framework.JSONType{},
+			Optional: true, Computed: true, CustomType: framework.JSONType{}, PlanModifiers: framework.KeepSpelling(),
 			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, " +
 				"with `links`, `networks` and `services`. A change takes effect when the ramdisk boots next. Needs API 1.66.",
 			Validators: []validator.String{framework.NetworkData{}},

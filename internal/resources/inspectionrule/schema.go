@@ -84,12 +84,12 @@ func operationAttributes(ops ops, what string, further map[string]schema.Attribu
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"args": schema.StringAttribute{
-			Required: true, CustomType: framework.JSONType{},
+			Required: true, CustomType: framework.JSONType{}, PlanModifiers: framework.KeepSpelling(),
 			MarkdownDescription: "Arguments, as a JSON object. Texts may have references such as `{inventory[cpu][count]}`, " +
 				"`{node.driver}` and `{plugin_data[key]}`.",
 		},
 		"loop": schema.StringAttribute{
-			Optional: true, CustomType: framework.JSONType{},
+			Optional: true, CustomType: framework.JSONType{}, PlanModifiers: framework.KeepSpelling(),
 			MarkdownDescription: "JSON array of items; the arguments refer to each as `{item}`.",
 		},
 	}

@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -38,7 +39,16 @@ const Images = "http://127.0.0.1:9/"
 // Image returns the HCL of a whole-disk image.
 func Image(name string) string {
 	return fmt.Sprintf("image = {\n    url = %q\n    checksum = %q\n    disk_format = \"qcow2\"\n  }", Images+name+".qcow2",
-		strings.Repeat("a1", 32))
+		Checksum(name))
+}
+
+// Checksum is the SHA-256 of an image with a name: images with other names have other content.
+func Checksum(name string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(name))) }
+
+// RunImage makes a node say that another client has deployed an image on it.
+func RunImage(s *site.Site, node, name string) {
+	s.Patch(node, "add", "/instance_info/image_source", Images+name+".qcow2")
+	s.Patch(node, "add", "/instance_info/image_os_hash_value", Checksum(name))
 }
 
 // FailingStep is the HCL of deploy steps that make a deployment fail on every Ironic: they disable the core step.

@@ -273,10 +273,7 @@ func deployOn(l *tale) string {
 	if interfaces["deploy"] == "ramdisk" { // it writes no image
 		return ""
 	}
-	l.config[deployment] = object{"node_id": reference{address, "id"}, "image": object{
-		"url":      "http://images.test/v1",
-		"checksum": checksum,
-	}}
+	l.config[deployment] = object{"node_id": reference{address, "id"}, "image": imageAt("http://images.test/v1")}
 	return "deploy on " + address
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/seed"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 )
 
 // one configures one thing.
@@ -203,7 +204,7 @@ func deploymentDetails(n string) configuration {
 	config["metal_host.a"]["traits"] = []any{"CUSTOM_1", "CUSTOM_2"}
 	return config.more("metal_deployment.a", object{
 		"image": object{
-			"url": "http://images.test/v" + n, "checksum": checksum, "disk_format": "raw", "type": "partition",
+			"url": "http://images.test/v" + n, "checksum": acctest.Checksum(n), "disk_format": "raw", "type": "partition",
 			"kernel":  "http://images.test/kernel" + n,
 			"ramdisk": "http://images.test/ramdisk" + n, "root_gb": 10, "swap_mb": 1024,
 		},
@@ -247,7 +248,7 @@ func deploymentScenes() []scene {
 	pulled := func(n string) configuration {
 		return installed("v1").more("metal_deployment.a", object{
 			"image": object{
-				"url": "oci://images.test/v" + n + ":1", "checksum": checksum, "pull_secret_wo": secret, "pull_secret_wo_version": n,
+				"url": "oci://images.test/v" + n + ":1", "checksum": acctest.Checksum(n), "pull_secret_wo": secret, "pull_secret_wo_version": n,
 			},
 		})
 	}
@@ -302,7 +303,7 @@ func quarantined() configuration {
 		"metal_deployment.a": {
 			"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
 			"on_failure": "quarantine", "max_nodes": 2,
-			"image": object{"url": "http://images.test/v1", "checksum": checksum},
+			"image": imageAt("http://images.test/v1"),
 		},
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast/planned"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast/survey"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/schema"
@@ -105,7 +106,7 @@ func (f *foreseen) configure(t *testing.T, n sizes, after bool) {
 	}
 	image := func(version string) string {
 		return fmt.Sprintf("image = {\n url = \"http://%s/%s.qcow2\"\n checksum = %q\n disk_format = \"qcow2\"\n }\n", imageHost, version,
-			strings.Repeat("a1", 32))
+			acctest.Checksum(version))
 	}
 	block := func(name string, from, count int, settings string) string {
 		return fmt.Sprintf("resource \"metal_deployment\" %q {\n count = %d\n node_id = format(\"node-%%03d\", %d + count.index)\n %s\n}\n",

@@ -161,7 +161,7 @@ func deployedMember() configuration {
 	}
 	config := groupOf("a", 1)
 	config["metal_deployment.a"] = object{
-		"node_id": member("node_id"), "allocation_id": member("id"), "image": object{"url": "http://images.test/v1", "checksum": checksum},
+		"node_id": member("node_id"), "allocation_id": member("id"), "image": imageAt("http://images.test/v1"),
 	}
 	return config
 }
@@ -289,7 +289,7 @@ func killFailedRebuild(t *testing.T, first bool, when death) bool {
 		return ""
 	}
 	to := with(deployedMember(), "metal_deployment.a", "on_failure", "quarantine")
-	to["metal_deployment.a"]["image"] = object{"url": "http://images.test/v2", "checksum": checksum}
+	to["metal_deployment.a"]["image"] = imageAt("http://images.test/v2")
 	end := w.apply(t, to, when)
 	if !end.killed && !end.failed {
 		s.broken("the rebuild has not failed")

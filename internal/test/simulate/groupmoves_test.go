@@ -91,7 +91,7 @@ func deployGroup(l *tale) string {
 		return pick{reference{"metal_allocation_group.g", "members"}, []any{key, attribute}}
 	}
 	l.config["metal_deployment.g"] = object{
-		"node_id": member("node_id"), "allocation_id": member("id"), "image": object{"url": "http://images.test/v1", "checksum": checksum},
+		"node_id": member("node_id"), "allocation_id": member("id"), "image": imageAt("http://images.test/v1"),
 	}
 	return "deploy on the first member"
 }

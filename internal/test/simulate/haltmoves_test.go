@@ -21,10 +21,7 @@ func deployAll(l *tale) string {
 	done := false
 	for _, address := range l.hosts() {
 		if deployment := deploymentOf(address); l.config[deployment] == nil {
-			l.config[deployment] = object{"node_id": reference{address, "id"}, "image": object{
-				"url":      "http://images.test/v1",
-				"checksum": checksum,
-			}}
+			l.config[deployment] = object{"node_id": reference{address, "id"}, "image": imageAt("http://images.test/v1")}
 			done = true
 		}
 	}

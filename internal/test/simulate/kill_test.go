@@ -29,7 +29,7 @@ func oneOfEach(image string) configuration {
 		"metal_allocation.a": {"name": "a", "resource_class": "baremetal", "candidate_nodes": []any{reference{"metal_host.a", "id"}}},
 		"metal_deployment.a": {
 			"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
-			"image": object{"url": "http://images.test/" + image, "checksum": strings.Repeat("a1", 32)},
+			"image": imageAt("http://images.test/" + image),
 		},
 	}
 }

@@ -27,7 +27,7 @@ func deployOnListed(l *tale) string {
 	}
 	list, _ := l.one("data.metal_hosts.free", "data.metal_hosts.all").(string)
 	l.config["metal_deployment.a"] = object{
-		"node_id": pick{reference{list, "ids"}, []any{0}}, "image": object{"url": "http://images.test/v1", "checksum": checksum},
+		"node_id": pick{reference{list, "ids"}, []any{0}}, "image": imageAt("http://images.test/v1"),
 	}
 	return "deploy on the first node of " + list
 }

@@ -50,7 +50,7 @@ func TestLists_dataSourceThatIsEmptyOnce(t *testing.T) {
 					"metal_allocation.a": {"name": "a", "resource_class": fleetClass},
 					"metal_deployment.a": {
 						"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
-						"image": object{"url": "http://images.test/v1", "checksum": checksum},
+						"image": imageAt("http://images.test/v1"),
 					},
 				}
 				if w.apply(t, full, death{}).failed {

@@ -57,7 +57,7 @@ func (l *life) later() configuration {
 	if l.wish.order != nil {
 		later["metal_deployment.later"] = object{
 			"node_id": reference{"metal_host.later", "id"}, "rollout": cloned(l.wish.order),
-			"image": object{"url": "http://images.test/later", "checksum": checksum},
+			"image": imageAt("http://images.test/later"),
 		}
 	}
 	return later

@@ -101,7 +101,7 @@ func (r *rack) configuration() configuration {
 			config["metal_deployment."+at] = object{"node_id": reference{"metal_host." + at, "id"}, "adopt": true, "on_destroy": "undeploy"}
 		case !r.bare[machine]:
 			config["metal_deployment."+at] = object{
-				"node_id": reference{"metal_host." + at, "id"}, "image": object{"url": "http://images.test/v1", "checksum": checksum},
+				"node_id": reference{"metal_host." + at, "id"}, "image": imageAt("http://images.test/v1"),
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func oneviewScenes() []scene {
 		},
 	}
 	deployed := profiled("one").plus(one("metal_deployment.a", object{
-		"node_id": reference{"metal_oneview_profile.a", "node_id"}, "image": object{"url": "http://images.test/v1", "checksum": checksum},
+		"node_id": reference{"metal_oneview_profile.a", "node_id"}, "image": imageAt("http://images.test/v1"),
 	}))
 	selected := func(settings object) configuration {
 		return one("data.metal_oneview_server_hardware.b", settings)

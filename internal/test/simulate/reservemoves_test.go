@@ -33,7 +33,7 @@ func deployReserved(l *tale) string {
 	}
 	l.config["metal_deployment.a"] = object{
 		"node_id": reference{"metal_allocation.a", "node_id"}, "allocation_id": reference{"metal_allocation.a", "id"},
-		"image":      object{"url": "http://images.test/v1", "checksum": checksum},
+		"image":      imageAt("http://images.test/v1"),
 		"on_failure": l.one("quarantine", "quarantine", nil),
 	}
 	return "deploy on the reserved node"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 )
 
 // scene is a step in a life, which is lived many times with different faults.
@@ -65,11 +67,12 @@ func installed(image string) configuration {
 	host := bmcHost("a")
 	host["hardware_interfaces"] = object{"deploy": "direct", "rescue": "agent"}
 	return configuration{"metal_host.a": host, "metal_deployment.a": {
-		"node_id": reference{"metal_host.a", "id"}, "image": object{"url": "http://images.test/" + image, "checksum": checksum},
+		"node_id": reference{"metal_host.a", "id"}, "image": imageAt("http://images.test/" + image),
 	}}
 }
 
-const checksum = "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
+// imageAt returns an image with the checksum of its own: images at other addresses have other content.
+func imageAt(url string) object { return object{"url": url, "checksum": acctest.Checksum(url)} }
 
 // scenes are the steps in lives.
 func scenes() []scene {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 const (
@@ -103,7 +102,7 @@ func (u *useWish) allocation() object {
 func (u *useWish) deployment() object {
 	settings := object{
 		"node_id":       reference{"metal_allocation." + u.address, "node_id"},
-		"image":         object{"url": fmt.Sprintf("http://images.test/v%d", u.image), "checksum": strings.Repeat("a1", 32)},
+		"image":         imageAt(fmt.Sprintf("http://images.test/v%d", u.image)),
 		"allocation_id": reference{"metal_allocation." + u.address, "id"},
 	}
 	if u.node != "" {

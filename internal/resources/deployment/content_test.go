@@ -1,0 +1,71 @@
+package deployment_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
+)
+
+// An image that moves to another server keeps its bytes: Ironic gets the new address, and no machine is touched.
+func TestAccDeployment_imageMovesToAnotherServer(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	config := func(server, checksum string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node),
+			fmt.Sprintf("image = { url = %q, checksum = %q, disk_format = \"qcow2\" }", server+"v1.qcow2", checksum))
+	}
+	sum := acctest.Checksum("v1")
+	w := acctest.NewWorkspace(t, config(acctest.Images, sum))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config(acctest.Images, strings.ToUpper(sum)))
+	acctest.NoChanges(t, w)
+
+	mirror := strings.Replace(acctest.Images, "://", "://mirror.", 1)
+	w.Configure(config(mirror, sum))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+	acctest.Mention(t, w.Must("apply", "saved"), "Image has another address", "0 added, 1 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
+	if got := site.InstanceInfo(s, node)["image_source"]; got != mirror+"v1.qcow2" {
+		t.Errorf("Ironic has the address %v", got)
+	}
+	site.WantVerbs(t, s, node, "active")
+	w.Must("destroy", "-auto-approve")
+}
+
+// Content that is only spelled otherwise, and what is empty in the place of nothing, changes no machine and no counter.
+func TestAccDeployment_spellingIsNoChange(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
+	}
+	spelled := func(meta, vendor, args string) string {
+		return config(fmt.Sprintf("config_drive = { meta_data = %q, vendor_data = %q }", meta, vendor), fmt.Sprintf("deploy_steps = [{ "+
+			"interface = \"deploy\", step = \"erase_devices_metadata\", priority = 90, args = %q }]", args))
+	}
+	w := acctest.NewWorkspace(t, spelled(`{"a":1,"b":"<x>"}`, `{"a":1,"b":2}`, `{"a":1,"b":2}`))
+	w.Must("apply", "-auto-approve")
+	w.Configure(spelled(`{ "b": "\u003cx\u003e", "a": 1 }`, `{"b":2,"a":1}`, `{"b": 2, "a": 1}`))
+	acctest.NoChanges(t, w)
+	w.Configure(spelled(`{"a":2,"b":"<x>"}`, `{"a":1,"b":2}`, `{"a":1,"b":2}`))
+	acctest.Mention(t, w.Must("plan"), "changes (config_drive.meta_data): Ironic rebuilds it in place")
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
+	w.Must("apply", "saved")
+
+	w.Configure(config(`config_drive = {}`, `instance_info = {}`))
+	w.Must("apply", "-auto-approve")
+	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
+	for _, settings := range [][]string{{`config_drive = { user_data = "", meta_data = "{}" }`}, {}, {`config_drive = { vendor_data = "{}" }`}} {
+		w.Configure(config(settings...))
+		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+		w.Must("apply", "saved")
+		acctest.NoChanges(t, w)
+	}
+	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
+	w.Must("destroy", "-auto-approve")
+}
