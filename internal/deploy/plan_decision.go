@@ -56,11 +56,20 @@ func (d *decision) drop(kind Kind) {
 // imports reports whether this plan imports the machine: its apply touches no machine.
 func (d *decision) imports() bool { return d.seen.Past.Phase == Importing }
 
-// operate plans an operation of Ironic, and forecasts that values change by it.
+// operate plans an operation of Ironic, and forecasts that values change by it. A machine that runs, and is only deployed anew, runs
+// afterwards as before.
 func (d *decision) operate(s Step) {
 	f := &d.plan.Forecast
-	f.State.Unknown, f.LastError, f.Attempts = true, decide.Unknown[string](), decide.Unknown[int64]()
-	f.Power = decide.Unknown[PowerState]()
+	runs := s.Do == DoRebuild && !s.Maybe && d.seen.State == stateActive && d.asked.Tries <= 1
+	if f.LastError = (Text{}); !runs {
+		f.State.Unknown, f.LastError = true, decide.Unknown[string]()
+	}
+	if !runs || d.seen.Attempts != decide.Known[int64](1) {
+		f.Attempts = decide.Unknown[int64]()
+	}
+	if !runs || d.seen.Power.V != PowerOn {
+		f.Power = decide.Unknown[PowerState]()
+	}
 	s.Ports = d.connections()
 	d.add(s)
 }

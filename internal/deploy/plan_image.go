@@ -51,7 +51,7 @@ func (d *decision) imageOrAdoption() {
 // address plans to tell Ironic where the image is now, for the next time that it fetches it.
 func (d *decision) address(writes change) {
 	moves := compare(d.wish.Address, d.was.Address)
-	if writes != same || moves == same || d.imports() || d.wish.Content[attrImage] != d.was.Content[attrImage] {
+	if writes != same || moves == same || d.finished || d.imports() || d.wish.Content[attrImage] != d.was.Content[attrImage] {
 		return
 	}
 	d.add(Step{Do: DoAddress, Maybe: moves == unclear})
@@ -125,7 +125,7 @@ func (d *decision) judge() verdict {
 		return unfinished
 	case writes == unclear:
 		return mayDiffer
-	case writes == differs && ran:
+	case ran && (writes == differs || compare(d.wish.Address, d.was.Address) == differs):
 		return ranUnrecorded
 	case writes == differs && d.seen.Past.Phase == Unapplied:
 		return importDiffers

@@ -69,6 +69,7 @@ type Wish struct {
 	OnDestroy        decide.Value[OnDestroy]
 	Quarantines      bool
 	MaxNodes         int
+	Tries            int // of a deployment, at most; 0: one
 
 	Deployment Deployment // what Ironic is asked for, as far as it is known
 }

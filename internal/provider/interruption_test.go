@@ -482,7 +482,7 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 		now, _ := s.Fake.Node(node)
 		got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]
 		if got != secret {
-			t.Errorf("the node is deployed with the secret %v, want %v", got, secret)
+			t.Errorf("the node has the secret %v, want %v", got, secret)
 		}
 		acctest.NoChanges(t, w)
 	}
@@ -493,7 +493,7 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 		t.Error("the secret is left on a node that needs it no more")
 	}
 	said.WriteString(w.Must("destroy", "-auto-approve"))
-	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "deleted")
+	site.WantVerbs(t, s, node, "active", "rebuild", "deleted") // a new secret is sent, and wipes nothing
 	trace, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestPlan_newDeploymentOfADeployedNode(t *testing.T) {
 	}
 	other := object{"node_id": s.text(host, "id"), "image": object{
 		"url":      "http://images.example.com/b.qcow2",
-		"checksum": strings.Repeat("0", 64),
+		"checksum": strings.Repeat("1", 64),
 	}}
 	s.again()
 	text := s.shown("metal_deployment", other, nil)

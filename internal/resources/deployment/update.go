@@ -276,7 +276,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if outcome.Undone {
 		report = framework.ReportUndone
 	}
-	next, doing := u.next(m.Node(), attempts, outcome), failed.Of(ironic.NodeLabel(m.Node()))
+	next, doing := u.next(m.Node(), attempts, end, outcome), failed.Of(ironic.NodeLabel(m.Node()))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	kept.see(m.Node(), outcome.ForgetNames)
 	kept.begun(m.Node())
@@ -292,8 +292,14 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-func (u *update) next(node *ironic.Node, attempts int, outcome deploy.Outcome) model {
+func (u *update) next(node *ironic.Node, attempts int, end deploy.Ending, outcome deploy.Outcome) model {
 	planned := *u.plan
+	if end.Failed { // the forecast is that of a success
+		planned.ProvisionState, planned.LastError, planned.Attempts = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
+		if u.config.PowerState.IsNull() {
+			planned.PowerState = types.StringUnknown()
+		}
+	}
 	if !outcome.Arrived {
 		planned = *u.prior
 		planned.ProvisionState = types.StringUnknown()

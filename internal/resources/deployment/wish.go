@@ -54,7 +54,7 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 		Power: framework.TextOf[deploy.PowerState](config.PowerState), OffMode: framework.TextOf[machine.OffMode](config.PowerOffMode),
 		OnChange: framework.TextOf[deploy.OnChange](config.OnChange), DefaultOnChange: framework.TextOf[deploy.OnChange](d.OnChange),
 		OnDestroy: framework.TextOf[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(),
-		MaxNodes: m.mostNodes(), Deployment: deployed,
+		MaxNodes: m.mostNodes(), Tries: m.tries(), Deployment: deployed,
 	}
 	for name, value := range m.content() {
 		if !framework.FullyKnown(ctx, value) {
