@@ -29,6 +29,7 @@ func (d *decision) imageOrAdoption() {
 	kind, known := d.deployKind(writes)
 	if known {
 		d.operate(kind)
+		d.warnHidden(kind)
 	}
 	resumes, first := d.resumes()
 	if resumes && !first {
@@ -45,6 +46,15 @@ func (d *decision) imageOrAdoption() {
 		d.address(writes)
 		d.warnPower()
 		d.restart(writes)
+	}
+}
+
+// warnHidden says which secret a deployment gets whose config drive Terraform ignores.
+func (d *decision) warnHidden(s Step) {
+	if d.asked.Hidden && s.Cost == decide.Wipe {
+		d.warn(decide.At(attrConfigDrive), "Ignored secret is sent", fmt.Sprintf("ignore_changes keeps the config drive that the state "+
+			"has of node %s. The state has no secrets, so the apply sends user_data_wo as the configuration has it now, whatever its "+
+			"version is. Take config_drive out of ignore_changes if the secret has changed.", d.seen.Label))
 	}
 }
 

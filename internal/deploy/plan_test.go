@@ -547,6 +547,19 @@ func TestDecide_saysHowPowerIsSwitched(t *testing.T) {
 	}
 }
 
+// What ignore_changes keeps of a config drive lacks the secret: a plan that deploys the machine says which one it gets.
+func TestDecide_ignoredSecret(t *testing.T) {
+	t.Parallel()
+	for wish, want := range map[string]bool{"the same": false, "rebuild_triggers=2": true, "image=b": true, "power_state=off": false} {
+		s := runningMachine("image=a, config_drive=d, rebuild_triggers=1")
+		w := changed(s.Was, wish)
+		w.Hidden = true
+		if p := deploy.Decide(w, s); strings.Contains(notices(p), "Ignored secret is sent") != want {
+			t.Errorf("wished: %s: the plan says %s", wish, notices(p))
+		}
+	}
+}
+
 // The advice to change a trigger is right for a deployment that has none yet.
 func TestDecide_triggerAdvice(t *testing.T) {
 	t.Parallel()

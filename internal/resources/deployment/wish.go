@@ -73,6 +73,9 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 			w.Drive[name] = text(ctx, part)
 		}
 	}
+	if drive := config.configDrive(ctx); drive != nil && config != m {
+		w.Hidden = framework.IsSet(drive.UserDataWOVersion) && drive.UserDataWO.IsNull()
+	}
 	if iso := m.liveISO(ctx); iso != nil {
 		w.LiveISO = decide.Known(deploy.LiveISO{Want: iso.Want(), Parts: map[string]deploy.Text{}})
 		for name, part := range m.LiveISO.Attributes() {
