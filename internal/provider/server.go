@@ -86,7 +86,11 @@ func (s *Server) logOut(ctx context.Context) {
 func (s *Server) ValidateResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return located(guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed))
+	resp, err := located(guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed))
+	if resp != nil {
+		warnEmpty(&resp.Diagnostics, knownSchemas().ResourceSchemas[req.TypeName], req.Config)
+	}
+	return resp, err
 }
 
 func (s *Server) UpgradeResourceState(ctx context.Context,
@@ -126,17 +130,25 @@ func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 func (s *Server) ValidateDataResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return located(guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed))
+	resp, err := located(guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed))
+	if resp != nil {
+		warnEmpty(&resp.Diagnostics, knownSchemas().DataSourceSchemas[req.TypeName], req.Config)
+	}
+	return resp, err
 }
 
 // ValidateProviderConfig calls the framework's method under guard, and adds the names of nested attributes to errors.
 func (s *Server) ValidateProviderConfig(ctx context.Context,
 	req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return located(guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
+	resp, err := located(guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
 		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
 			return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
 		}))
+	if resp != nil {
+		warnEmpty(&resp.Diagnostics, knownSchemas().Provider, req.Config)
+	}
+	return resp, err
 }
 
 func (s *Server) ConfigureProvider(ctx context.Context,
