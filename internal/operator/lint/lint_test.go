@@ -226,8 +226,8 @@ resource "metal_allocation" "a" {
 		"a module of ours": {`module "fleet" {
   source   = "github.com/terraform-provider-metal/terraform-provider-metal//modules/fleet?ref=v0.1.0"
   machines = { a = { bmc_addr = "h", macs = ["m"] } }
-  defaults = { target = "available" }
-}`, "defaults.target?target_state machines[*].bmc_addr?bmc_address"},
+  hardware = { dell = { hardware_interfaces = { boot_interface = "ipxe" } } }
+}`, "hardware[*].hardware_interfaces.boot_interface?boot machines[*].bmc_addr?bmc_address"},
 		"by git": {`module "fleet" {
   source   = "git::https://git.example.com/terraform-provider-metal.git//modules/fleet"
   defaults = { target = "available" }
