@@ -113,16 +113,20 @@ func (p *plan) refuseClass() bool {
 	return true
 }
 
-// warnPassword warns of a BMC user without a password, unless Ironic has one already.
-func (p *plan) warnPassword() {
-	if !p.NoPassword {
-		return
-	}
+// warnCredentials warns of a BMC without a user name, unless the host stays in enroll, or without a password. Ironic may have the
+// credentials already.
+func (p *plan) warnCredentials() {
 	if s := p.seen; !s.New {
 		if s.Scheme == nil && s.Driver == p.Driver.V || s.Scheme != nil && p.Scheme != nil && s.Scheme.PasswordKey == p.Scheme.PasswordKey {
 			return
 		}
 	}
-	p.warn(decide.At("bmc", "username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse "+
-		"Ironic. Set password_wo and password_wo_version, or password.")
+	if p.NoUser && p.Target.V != string(GoalEnroll) && !p.Target.Unknown {
+		p.warn(decide.At("bmc"), "BMC without a user name", "bmc has no username, so the BMC will probably refuse Ironic. Set username, "+
+			"and password_wo with password_wo_version, or password. Terraform drops keys that do not exist, such as user.")
+	}
+	if p.NoPassword {
+		p.warn(decide.At("bmc", "username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably "+
+			"refuse Ironic. Set password_wo and password_wo_version, or password.")
+	}
 }

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
 // A plan says how the driver and the interfaces of a node change, what that means, and what keeps them.
@@ -85,6 +87,39 @@ func TestDecide_foreseesBootInterface(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s | %s: %q, want %q", tt.seen, tt.wish, got, tt.want)
+		}
+	}
+}
+
+// A plan says which credentials of a BMC are missing, if Ironic needs them and cannot have them already.
+func TestDecide_missingCredentials(t *testing.T) {
+	t.Parallel()
+	const user, secret = "BMC without a user name", "BMC without a password"
+	known, another := &driverinfo.BMC{PasswordKey: "redfish_password"}, &driverinfo.BMC{PasswordKey: "ipmi_password"}
+	for name, tt := range map[string]struct {
+		change func(*host.Wish, *host.Seen)
+		want   string
+	}{
+		"all there":                     {func(*host.Wish, *host.Seen) {}, ""},
+		"no user":                       {func(w *host.Wish, _ *host.Seen) { w.NoUser = true }, user},
+		"no user and the default state": {func(w *host.Wish, _ *host.Seen) { w.NoUser, w.Target = true, decide.Value[string]{} }, user},
+		"no user in enroll":             {func(w *host.Wish, _ *host.Seen) { w.NoUser, w.Target = true, decide.Known("enroll") }, ""},
+		"no user, the state open":       {func(w *host.Wish, _ *host.Seen) { w.NoUser, w.Target = true, decide.Unknown[string]() }, ""},
+		"no password":                   {func(w *host.Wish, _ *host.Seen) { w.NoPassword = true }, secret},
+		"Ironic has them":               {func(w *host.Wish, s *host.Seen) { w.NoUser, s.New = true, false }, ""},
+		"Ironic has those of another driver": {func(w *host.Wish, s *host.Seen) {
+			w.NoUser, s.New, w.Scheme, s.Scheme = true, false, known, another
+		}, user},
+	} {
+		wish, seen := tell(t, "", "")
+		seen.New = true
+		tt.change(&wish, &seen)
+		plan := host.Decide(wish, seen)
+		for _, title := range []string{user, secret} {
+			is := slices.ContainsFunc(plan.Notices, func(n decide.Notice) bool { return n.Summary == title })
+			if is != (title == tt.want) {
+				t.Errorf("%s: says %s, want %q", name, said(plan), tt.want)
+			}
 		}
 	}
 }

@@ -20,10 +20,10 @@ func Decide(w Wish, s Seen) Plan {
 		p.destroy()
 		return p.Plan
 	case s.New:
-		p.warnPassword()
+		p.warnCredentials()
 		p.decideNew()
 	default:
-		p.warnPassword()
+		p.warnCredentials()
 		p.decideExisting()
 	}
 	p.guardIdentity()

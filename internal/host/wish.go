@@ -26,6 +26,7 @@ type Wish struct {
 	Interfaces     map[string]Interface
 	AddressAt      decide.Path // the attribute from which the driver follows
 	BMC, AnyDriver bool        // the configuration has a bmc block; it has bmc, driver or power_control
+	NoUser         bool        // the bmc block has no user name
 	NoPassword     bool        // the bmc block has a user name and no password
 	ByAgent        bool        // power_control: Ironic prepares the machine through its agent
 	PowerManaged   decide.Value[bool]

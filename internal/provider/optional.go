@@ -40,7 +40,11 @@ func (s *Server) ListResource(ctx context.Context, req *tfprotov6.ListResourceRe
 func (s *Server) ValidateActionConfig(ctx context.Context,
 	req *tfprotov6.ValidateActionConfigRequest,
 ) (*tfprotov6.ValidateActionConfigResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.ValidateActionConfig, failed)
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateActionConfig, failed)
+	if schema := knownSchemas().ActionSchemas[req.ActionType]; resp != nil && schema != nil {
+		warnEmpty(&resp.Diagnostics, schema.Schema, req.Config)
+	}
+	return resp, err
 }
 
 func (s *Server) PlanAction(ctx context.Context, req *tfprotov6.PlanActionRequest) (*tfprotov6.PlanActionResponse, error) {

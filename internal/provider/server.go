@@ -2,14 +2,11 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
@@ -89,7 +86,11 @@ func (s *Server) logOut(ctx context.Context) {
 func (s *Server) ValidateResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return located(guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed))
+	resp, err := located(guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, failed))
+	if resp != nil {
+		warnEmpty(&resp.Diagnostics, knownSchemas().ResourceSchemas[req.TypeName], req.Config)
+	}
+	return resp, err
 }
 
 func (s *Server) UpgradeResourceState(ctx context.Context,
@@ -129,17 +130,25 @@ func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 func (s *Server) ValidateDataResourceConfig(ctx context.Context,
 	req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return located(guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed))
+	resp, err := located(guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, failed))
+	if resp != nil {
+		warnEmpty(&resp.Diagnostics, knownSchemas().DataSourceSchemas[req.TypeName], req.Config)
+	}
+	return resp, err
 }
 
 // ValidateProviderConfig calls the framework's method under guard, and adds the names of nested attributes to errors.
 func (s *Server) ValidateProviderConfig(ctx context.Context,
 	req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return located(guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
+	resp, err := located(guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
 		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
 			return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
 		}))
+	if resp != nil {
+		warnEmpty(&resp.Diagnostics, knownSchemas().Provider, req.Config)
+	}
+	return resp, err
 }
 
 func (s *Server) ConfigureProvider(ctx context.Context,
@@ -161,42 +170,4 @@ func (s *Server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 		resp.Error.Text = s.clean(resp.Error.Text)
 	}
 	return resp, err
-}
-
-// located returns an answer whose errors name nested attributes.
-func located[Resp any](resp Resp, err error) (Resp, error) {
-	locate(diagnosticsOf(resp))
-	return resp, err
-}
-
-// locate adds the name of a nested attribute to the error about its value, because Terraform shows only the line of the resource
-// or of the outermost attribute.
-func locate(diagnostics []*tfprotov6.Diagnostic) {
-	for _, d := range diagnostics {
-		name := attributeName(d.Attribute)
-		if d.Attribute == nil || len(d.Attribute.Steps()) < 2 || strings.Contains(d.Detail, name) {
-			continue
-		}
-		d.Detail = name + ": " + d.Detail
-	}
-}
-
-// attributeName returns a path in HCL syntax, such as config_drive.hostname or ports["52:54:00:aa:bb:01"]. An element of a set has
-// no name.
-func attributeName(at *tftypes.AttributePath) string {
-	var name strings.Builder
-	for i, step := range at.Steps() {
-		switch step := step.(type) {
-		case tftypes.AttributeName:
-			if i > 0 {
-				name.WriteString(".")
-			}
-			name.WriteString(string(step))
-		case tftypes.ElementKeyString:
-			fmt.Fprintf(&name, "[%q]", string(step))
-		case tftypes.ElementKeyInt:
-			fmt.Fprintf(&name, "[%d]", int64(step))
-		}
-	}
-	return name.String()
 }

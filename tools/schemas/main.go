@@ -1,5 +1,6 @@
 // Command schemas prints the schemas of the provider as "terraform providers schema -json" does, without a Terraform CLI:
-// it asks the provider server itself. tfplugindocs reads the result, so the generated pages do not depend on a developer's CLI.
+// it asks the provider server itself. tfplugindocs reads the result, so the generated pages do not depend on a developer's CLI. With the
+// directory of the modules as its argument, it prints what metal lint knows instead.
 package main
 
 import (
@@ -22,11 +23,18 @@ import (
 const name = "metal"
 
 func main() {
-	schemas, err := providerSchemas(context.Background(), provider.NewServer("docs"))
+	var printed any
+	var err error
+	server := provider.NewServer("docs")
+	if len(os.Args) > 1 {
+		printed, err = keys(context.Background(), server, os.Args[1])
+	} else {
+		printed, err = providerSchemas(context.Background(), server)
+	}
 	if err == nil {
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(schemas)
+		err = encoder.Encode(printed)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "schemas:", err)

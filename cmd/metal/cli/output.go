@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -12,10 +14,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
-// CheckOutput returns the error in the value of --output.
-func CheckOutput(format string) error {
-	if format != "table" && format != "json" {
-		return fmt.Errorf("--output is %q; it must be table or json", format)
+// CheckOutput returns the error in the value of --output. Some commands have further formats.
+func CheckOutput(format string, further ...string) error {
+	formats := append([]string{"table", "json"}, further...)
+	if !slices.Contains(formats, format) {
+		last := len(formats) - 1
+		return fmt.Errorf("--output is %q; it must be %s or %s", format, strings.Join(formats[:last], ", "), formats[last])
 	}
 	return nil
 }

@@ -72,7 +72,9 @@ type watchFlags struct {
 
 // Commands returns the commands.
 func Commands(s *cli.Settings) []*cobra.Command {
-	return []*cobra.Command{newDoctor(s), newForecast(s), newHistory(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s)}
+	return []*cobra.Command{
+		newDoctor(s), newForecast(s), newHistory(s), newLint(), newShow(s), newTimeline(s), newValidate(s), newWatch(s),
+	}
 }
 
 func newWatch(s *cli.Settings) *cobra.Command { return new(watchFlags).command(s) }

@@ -308,7 +308,7 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 		Label: m.describe(), OnDestroy: m.OnDestroy.ValueString(),
 		Driver: framework.TextOf[string](m.Driver), Scheme: scheme, AddressAt: config.addressAt(), BMC: !m.BMC.IsNull(),
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
-		ByAgent: m.byAgent(), PowerManaged: framework.FlagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
+		NoUser: block != nil && block.Username.IsNull(), ByAgent: m.byAgent(), PowerManaged: framework.FlagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
 		Target: framework.TextOf[string](m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: framework.FlagOf(m.Inspect),
 		Triggers: m.fingerprint(ctx), Replaced: replacedOf(ctx, config.Replaced),
 		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(),

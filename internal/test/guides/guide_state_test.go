@@ -19,7 +19,7 @@ import (
 func TestFakeGuide_driftIsRecordedButNoLostDeployment(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, "jq")
-	_, section, _ := strings.Cut(read(t, "../../../templates/guides/ci.md"), "\n## Drift\n")
+	_, section, _ := strings.Cut(read(t, "../../../templates/guides/ci.md.tmpl"), "\n## Drift\n")
 	blocks := shellBlock.FindAllStringSubmatch(section, 2)
 	if len(blocks) != 2 {
 		t.Fatalf("%d blocks of commands", len(blocks))

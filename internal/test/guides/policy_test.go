@@ -130,7 +130,7 @@ func TestPolicy_neverPassesByMistake(t *testing.T) {
 func TestPolicy_guideAllowsByFile(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, "jq")
-	_, commands, _ := strings.Cut(read(t, "../../../templates/guides/ci.md"), "```shell\nmapfile")
+	_, commands, _ := strings.Cut(read(t, "../../../templates/guides/ci.md.tmpl"), "```shell\nmapfile")
 	commands, _, found := strings.Cut("mapfile"+commands, "```")
 	if !found {
 		t.Fatal("ci.md has no commands with mapfile")

@@ -44,6 +44,7 @@ var never = map[string]string{
 	"provider.inspector_endpoint": "not played yet: needs an inspector on the line; the provider reads inventories there, and writes " +
 		"nothing",
 	"metal forecast": "reads a saved plan, and lists of nodes; TestForecast compares what it says with applies",
+	"metal lint":     "reads files of a configuration, and makes no request",
 	"metal man":      "writes manual pages to a folder, and makes no request",
 	"metal oneview migrate": "not played yet: changes driver_info; needs nodes with pre-allocation, which no configuration of the " +
 		"provider makes",
