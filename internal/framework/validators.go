@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -29,6 +31,7 @@ type text struct {
 	ok      func(string) bool
 	why     func(string) string // a more specific message; "": none
 	hides   bool                // the message does not show the string, which may have secrets
+	warns   bool                // it is a warning
 }
 
 // Description returns the rule.
@@ -39,8 +42,14 @@ func (r text) MarkdownDescription(context.Context) string { return r.must }
 
 // ValidateString adds an error for a string that breaks the rule.
 func (r text) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	value := req.ConfigValue.ValueString()
-	if !IsSet(req.ConfigValue) || r.ok(value) {
+	if IsSet(req.ConfigValue) {
+		r.Check(req.Path, req.ConfigValue.ValueString(), &resp.Diagnostics)
+	}
+}
+
+// Check adds an error, or a warning, for a string that breaks the rule.
+func (r text) Check(at path.Path, value string, diags *diag.Diagnostics) {
+	if r.ok(value) {
 		return
 	}
 	detail := ""
@@ -51,11 +60,16 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 		detail = r.why(value)
 	}
 	detail = cmp.Or(detail, fmt.Sprintf("%q %s.", value, r.must))
-	resp.Diagnostics.AddAttributeError(req.Path, r.summary, detail)
+	if r.warns {
+		diags.AddAttributeWarning(at, r.summary, detail)
+		return
+	}
+	diags.AddAttributeError(at, r.summary, detail)
 }
 
 var (
-	checksumPattern = regexp.MustCompile(`^([0-9a-fA-F]{32}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|(https?|file)://.+)$`)
+	checksumPattern = regexp.MustCompile(`^([0-9a-fA-F]{32}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})$`)
+	packedPattern   = regexp.MustCompile(`(?i)\.(qcow2|raw|img|iso|vmdk|vhdx?)\.(xz|gz|bz2|zst|lz4|lzma|zip|7z)([?#]|$)`)
 	hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 )
 
@@ -144,24 +158,30 @@ var (
 				"its UUID, and leave name out or write name = null.", s)
 		},
 	}
-	ImageURL = text{
-		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
-	}.of("http", "https", "file", "oci", "glance")
-	// DriveURL accepts what the agent on a machine can fetch.
-	DriveURL = text{summary: "Not the URL of a config drive", must: "must begin with http:// or https://"}.of("http", "https")
-	// MediaURL accepts what a BMC can fetch.
-	MediaURL = text{
-		summary: "Not the URL of an image", must: "must begin with http://, https://, nfs:// or cifs://",
-	}.of("http", "https", "nfs", "cifs")
-	// FirmwareURL accepts any URL: which schemes work depends on the BMC.
-	FirmwareURL = text{
-		summary: "Not a URL", must: "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin", hides: true,
-		ok: regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`).MatchString,
+	ImageURL = text{summary: "Not the URL of an image", must: "must be a URL of which Ironic can fetch an image"}.of("http", "https", "file", "oci", "glance")
+	// ImageReference accepts the UUID of an image in Glance, too.
+	ImageReference = text{
+		summary: "Not the URL of an image", must: "must be the URL of an image, or its UUID in Glance",
+		ok: func(s string) bool { return ironic.IsUUID(s) || ImageURL.ok(s) }, why: ImageURL.why,
 	}
-	Checksum = text{
+	// Unpacked warns of images that nobody unpacks (reference/ironic.md#format-of-an-image).
+	Unpacked = text{
+		summary: "Image is compressed", must: "names a compressed file. Ironic and its agent unpack none: they write or boot it as it is. " +
+			"Unpack it on the server; qcow2 images are small without it", hides: true, warns: true,
+		ok: func(s string) bool { return !packedPattern.MatchString(s) },
+	}
+	// DriveURL accepts what the agent on a machine can fetch.
+	DriveURL = text{summary: "Not the URL of a config drive", must: "must be a URL of the web"}.of("http", "https")
+	// MediaURL accepts what a BMC can fetch.
+	MediaURL = text{summary: "Not the URL of an image", must: "must be a URL of which a BMC can fetch an image"}.of("http", "https", "nfs", "cifs")
+	// FirmwareURL accepts any URL: which schemes work depends on the BMC.
+	FirmwareURL = text{summary: "Not a URL", must: "must be a URL with a scheme"}.of()
+	Checksum    = text{
 		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL " +
 			"of a file of checksums",
-		ok: checksumPattern.MatchString, hides: true,
+		ok: func(s string) bool {
+			return checksumPattern.MatchString(s) || ironic.URLFault(s, "http", "https", "file") == ""
+		}, hides: true,
 	}
 	Hostname = text{
 		summary: "Not a host name", must: "must be a host name: labels of at most 63 letters, digits and hyphens, separated by dots",
@@ -202,13 +222,10 @@ var (
 	}
 )
 
-// of accepts URLs with some schemes. Its message shows no URL, which may have secrets.
+// of accepts URLs with some schemes; without any, all. Its message shows no URL, which may have secrets.
 func (r text) of(schemes ...string) text {
-	r.hides = true
-	r.ok = func(s string) bool {
-		scheme, rest, _ := strings.Cut(s, "://")
-		return slices.Contains(schemes, scheme) && rest != ""
-	}
+	r.ok = func(s string) bool { return ironic.URLFault(s, schemes...) == "" }
+	r.why = func(s string) string { return "The value " + ironic.URLFault(s, schemes...) + "." }
 	return r
 }
 

@@ -21,10 +21,10 @@ func TestProviderBlock_wrongSettings(t *testing.T) {
 			"endpoint of another kind",
 			block{"endpoint": "ftp://ironic.example.com"},
 			nil,
-			[]string{"endpoint", "does not begin with http:// or https://"},
+			[]string{"endpoint", "must begin with http:// or https://"},
 		},
-		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "has no host"}},
-		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "is not a URL"}},
+		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "must have a host"}},
+		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "brackets"}},
 		{"empty endpoint", block{"endpoint": ""}, nil, []string{"endpoint", "METAL_ENDPOINT"}},
 		{
 			"credentials in the endpoint",

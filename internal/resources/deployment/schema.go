@@ -170,7 +170,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 
 func imageSchema() schema.Attribute {
 	partition := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: "Partition images only. " + description}
+		return schema.StringAttribute{
+			Optional: true, MarkdownDescription: "Partition images only. " + description,
+			Validators: []validator.String{framework.ImageReference},
+		}
 	}
 	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
@@ -180,7 +183,7 @@ func imageSchema() schema.Attribute {
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "`http://`, `https://`, `file://` or `oci://` URL, or `glance://` and the " +
 					"UUID of the image.",
-				Validators: []validator.String{framework.ImageURL},
+				Validators: []validator.String{framework.ImageURL, framework.Unpacked},
 			},
 			"checksum": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Required for `http`, `https` and `file` images, unless " +

@@ -48,6 +48,8 @@ func TestAccHost_keysWithAttributesAreRefused(t *testing.T) {
 		`driver_info = { cleaning_runbook = "r" }`:                              "Set cleaning_runbook of the host instead",
 		`properties = { inject_files = jsonencode([]) }`:                        "reads a list of files there",
 		`driver_info = { agent_burnin_fio_network_config = "{}" }`:              "reads an object there",
+		`driver_info = { deploy_kernel = "http://x/k\n" }`:                      `driver_info["deploy_kernel"]: The value must not contain white space`,
+		`driver_info = { rescue_ramdisk = "initrd" }`:                           `driver_info["rescue_ramdisk"]: The value must begin with http://`,
 		`driver_info = { config_via_removable = "false" }`:                      `takes every text in config_via_removable for true`,
 		`skip_block_devices = [{ seriall = "D2" }]`:                             `knows no hint "seriall"`,
 		`skip_block_devices = [{ serial = "" }]`:                                "serial is empty",

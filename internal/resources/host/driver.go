@@ -158,6 +158,11 @@ var noTexts = map[string]string{
 	"agent_burnin_fio_network_config": "Ironic's agent reads an object there. Set it with another client of Ironic.",
 }
 
+// imageKeys are keys of driver_info with images that Ironic boots.
+var imageKeys = []string{
+	"bootloader", "deploy_iso", "deploy_kernel", "deploy_ramdisk", "rescue_iso", "rescue_kernel", "rescue_ramdisk",
+}
+
 // anyTextIsTrue are keys of driver_info in which every text counts as true.
 var anyTextIsTrue = []string{"agent_burnin_fio_disk_smart_test", "config_via_floppy", "config_via_removable"}
 
@@ -172,6 +177,9 @@ func (m *model) validateKeys(diags *diag.Diagnostics) {
 			}
 		}
 		for key, text := range framework.StringMap(values) {
+			if name != "properties" && slices.Contains(imageKeys, key) {
+				framework.ImageReference.Check(path.Root(name).AtMapKey(key), text, diags)
+			}
 			why := noTexts[key]
 			if is, err := strconv.ParseBool(text); err == nil && !is && slices.Contains(anyTextIsTrue, key) {
 				why = fmt.Sprintf("Ironic takes every text in %s for true, also %q. Remove it.", key, text)
