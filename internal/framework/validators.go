@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -110,14 +112,19 @@ var (
 			return ""
 		},
 	}
+	// Trimmed accepts what a user types into a form. Ironic sends it as it is, and then no login succeeds.
+	Trimmed = text{
+		summary: "White space around a value", must: "must not begin or end with white space, such as the line break at the end of a " +
+			"file: use trimspace()", ok: func(s string) bool { return !rest.Padded(s) }, hides: true,
+	}
 	patchableKey = text{
 		summary: "Key that Ironic cannot change", must: "must have only letters, digits, underscores and hyphens: Ironic can change no " +
 			"other keys", ok: ironic.ValidKey,
 	}
 	// Capability accepts names and values that fit into Ironic's "name:value,name:value".
 	Capability = text{
-		summary: "Not a capability", must: "must not be empty nor contain a colon or comma",
-		ok: func(s string) bool { return s != "" && !strings.ContainsAny(s, ":,") },
+		summary: "Not a capability", must: "must not be empty, contain a colon or comma, nor begin or end with white space",
+		ok: func(s string) bool { return s != "" && !strings.ContainsAny(s, ":,") && !rest.Padded(s) },
 	}
 	// trait accepts the form of traits. Ironic knows which standard traits there are.
 	trait = text{
@@ -286,9 +293,23 @@ func isSwitchID(s string) bool { return macPattern.MatchString(s) || datapathPat
 // LocalLink validates the local_link_connection of a port.
 type LocalLink struct{ text }
 
-// ValidateMap adds an error for a switch_id that Ironic refuses or spells otherwise.
+// linkKeys are the keys that Ironic accepts in a local_link_connection.
+var linkKeys = []string{"hostname", "network_type", "port_id", "switch_id", "switch_info"}
+
+// ValidateMap adds an error for keys that Ironic refuses or misses, and for a switch_id that it refuses or spells otherwise.
 func (LocalLink) ValidateMap(ctx context.Context, req validator.MapRequest, resp *validator.MapResponse) {
-	value, ok := req.ConfigValue.Elements()["switch_id"].(types.String)
+	link := req.ConfigValue.Elements()
+	for _, key := range slices.Sorted(maps.Keys(link)) {
+		if !slices.Contains(linkKeys, key) {
+			resp.Diagnostics.AddAttributeError(req.Path, "Not a link to a switch", fmt.Sprintf("Ironic knows no key %q here, only %s.", key,
+				strings.Join(linkKeys, ", ")))
+		}
+	}
+	if len(link) > 0 && link["network_type"] == nil && (link["port_id"] == nil || link["switch_id"] == nil && link["hostname"] == nil) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a link to a switch", "Ironic demands port_id and switch_id, or port_id and "+
+			"hostname for a smart NIC.")
+	}
+	value, ok := link["switch_id"].(types.String)
 	if !ok {
 		return
 	}
@@ -312,9 +333,12 @@ func Trait() validator.String { return trait }
 // IsTrait reports whether a text has the form of a trait.
 func IsTrait(s string) bool { return trait.ok(s) }
 
+// maxTraits is how many traits a node can have.
+const maxTraits = 50
+
 // TraitValidators accept sets of traits.
 func TraitValidators() []validator.Set {
-	return []validator.Set{setvalidator.ValueStringsAre(trait)}
+	return []validator.Set{setvalidator.SizeAtMost(maxTraits), setvalidator.ValueStringsAre(trait)}
 }
 
 // KeyValidators accept maps with keys that a JSON patch can address.

@@ -7,33 +7,35 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // URLFault says what is wrong with a URL, and what to write; "" if nothing is. Without schemes, any will do. Its texts continue a sentence
 // that begins with "It", and show nothing of the URL, which may have secrets.
 func URLFault(text string, schemes ...string) string {
-	scheme, rest, is := strings.Cut(text, "://")
+	scheme, after, is := strings.Cut(text, "://")
 	switch {
-	case strings.TrimSpace(text) != text:
+	case rest.Padded(text):
 		return "must not contain white space or control characters: use trimspace() for a text from a file"
 	case strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
 		return "must not contain white space or control characters: write a space as %20"
-	case len(schemes) == 0 && (!is || scheme == "" || rest == ""):
+	case len(schemes) == 0 && (!is || scheme == "" || after == ""):
 		return "must be a URL with a scheme, such as https://"
-	case len(schemes) > 0 && (!slices.Contains(schemes, scheme) || rest == ""):
+	case len(schemes) > 0 && (!slices.Contains(schemes, scheme) || after == ""):
 		return mustBegin(schemes)
 	case scheme == "glance":
-		if id := rest[strings.LastIndexByte(rest, '/')+1:]; !IsUUID(id) {
+		if id := after[strings.LastIndexByte(after, '/')+1:]; !IsUUID(id) {
 			return "must be glance:// and the UUID of the image, not its name"
 		}
 		return ""
 	case scheme == "file":
-		if !strings.HasPrefix(rest, "/") || strings.HasSuffix(rest, "/") {
+		if !strings.HasPrefix(after, "/") || strings.HasSuffix(after, "/") {
 			return "must name a file by its absolute path, after three slashes, such as file:///images/debian.qcow2"
 		}
 		return ""
 	}
-	authority, _, _ := strings.Cut(rest, "/")
+	authority, _, _ := strings.Cut(after, "/")
 	if end := strings.IndexAny(authority, "?#"); end >= 0 {
 		authority = authority[:end]
 	}

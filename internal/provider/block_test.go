@@ -23,6 +23,16 @@ func TestProviderBlock_wrongSettings(t *testing.T) {
 			nil,
 			[]string{"endpoint", "must begin with http:// or https://"},
 		},
+		{"endpoint of a file", block{}, map[string]string{"METAL_ENDPOINT": url + "\n"}, []string{"endpoint", "white space"}},
+		{
+			"password of a file", block{"endpoint": url},
+			map[string]string{"METAL_USERNAME": "admin", "METAL_PASSWORD": "s3cret\n"},
+			[]string{"password", "trimspace(password), or correct METAL_PASSWORD"},
+		},
+		{
+			"user of a file", block{"endpoint": url, "username": "admin\n", "password": "x"}, nil,
+			[]string{"username", "trimspace(username), or correct METAL_USERNAME"},
+		},
 		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "must have a host"}},
 		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "brackets"}},
 		{"empty endpoint", block{"endpoint": ""}, nil, []string{"endpoint", "METAL_ENDPOINT"}},

@@ -139,6 +139,9 @@ func (s *Settings) checkIronic() error {
 	if i.Auth == api.AuthHTTPBasic && i.Password == "" {
 		wrong = append(wrong, errors.New("set METAL_PASSWORD to the password of "+cmp.Or(i.Username, "the user")))
 	}
+	if strings.TrimSpace(i.Password) != i.Password {
+		wrong = append(wrong, errors.New("METAL_PASSWORD begins or ends with white space, such as a line break: remove it"))
+	}
 	if (i.ClientCertFile == "") != (i.ClientKeyFile == "") {
 		wrong = append(wrong, errors.New("set both --client-cert-file and --client-key-file, or neither"))
 	}
@@ -154,6 +157,8 @@ func (s *Settings) checkOneView() error {
 	}
 	if s.OneView.Username == "" || s.OneView.Password == "" {
 		missing = append(missing, errors.New("set ONEVIEW_USERNAME and ONEVIEW_PASSWORD to a user of the appliance"))
+	} else if strings.TrimSpace(s.OneView.Password) != s.OneView.Password {
+		missing = append(missing, errors.New("ONEVIEW_PASSWORD begins or ends with white space, such as a line break: remove it"))
 	}
 	return errors.Join(missing...)
 }

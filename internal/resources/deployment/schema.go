@@ -215,7 +215,7 @@ func imageSchema() schema.Attribute {
 				MarkdownDescription: "Token, or `USER:PASSWORD` (Ironic 39), for the registry of an `oci://` image. Not stored. " +
 					"Needs Ironic 29.",
 				Validators: []validator.String{
-					stringvalidator.LengthAtLeast(1),
+					stringvalidator.LengthAtLeast(1), framework.Trimmed,
 					stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version")),
 				},
 			},

@@ -27,6 +27,8 @@ var contradictions = []contradiction{
 		`image = { url = "http://x/y", checksum = "http://x/y.md5", pull_secret_wo = "x", pull_secret_wo_version = 1 }`,
 		"image.pull_secret_wo belongs to oci:// images",
 	},
+	{`image = { url = "oci://x/y", pull_secret_wo = "s3cret\n", pull_secret_wo_version = 1 }`, "use trimspace()"},
+	{`rescue = { password_wo = "s3cret\n", password_wo_version = 1 }`, "use trimspace()"},
 	{`image = { url = "oci://x/y", pull_secret_wo = "x" }`, "must be specified when"},
 	{`image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
 	{`image = { url = "debian-12.qcow2" }`, "image.url: The value must begin"},

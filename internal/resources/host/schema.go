@@ -36,7 +36,8 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"driver_info_wo": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, WriteOnly: true,
 				MarkdownDescription: "Secret settings of the driver, such as `redfish_password`. Not stored.",
-				Validators:          append(framework.KeyValidators(), mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
+				Validators: append(framework.KeyValidators(), mapvalidator.ValueStringsAre(framework.Trimmed),
+					mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
 			},
 			"driver_info_wo_version": framework.SecretVersion("driver_info_wo", ""),
 			"ports":                  portsSchema(),
