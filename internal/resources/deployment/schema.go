@@ -54,7 +54,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"capabilities": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Capabilities of the instance, such as `boot_mode " +
 					"= \"uefi\"`. A change rebuilds the node.",
-				Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), framework.KnownCapabilities()},
 			},
 			"traits": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Validators: framework.TraitValidators(),
@@ -62,7 +62,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 					"the allocation.",
 			},
 			"root_device": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, Validators: append(framework.KeyValidators(), mapvalidator.SizeAtLeast(1)),
+				ElementType: types.StringType, Optional: true, Validators: []validator.Map{mapvalidator.SizeAtLeast(1), framework.RootDevice()},
 				MarkdownDescription: "Hints that select the disk, such as `serial` or `wwn`. Default: those of the host. A change " +
 					"rebuilds the node.",
 			},

@@ -191,7 +191,7 @@ var attributes = append([]attribute{
 	mapRow(row[types.Map]{
 		name: "capabilities", with: "/capabilities",
 		schema: texts("Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. A change takes effect at the next deployment.",
-			mapvalidator.KeysAre(framework.Capability), mapvalidator.ValueStringsAre(framework.Capability)),
+			mapvalidator.KeysAre(framework.Capability), mapvalidator.ValueStringsAre(framework.Capability), framework.KnownCapabilities()),
 		of: func(m *model) *types.Map { return &m.Capabilities },
 	}, func(n *ironic.Node) map[string]string { return ironic.Capabilities(n.Properties) }),
 	mapRow(row[types.Map]{
