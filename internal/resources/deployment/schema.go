@@ -246,12 +246,12 @@ func configDriveSchema() schema.Attribute {
 			"user_data": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "User data, such as a cloud-config. Stored in the state.",
-				Validators:          []validator.String{stringvalidator.ConflictsWith(here.AtName("user_data_wo"))},
+				Validators:          []validator.String{framework.UserData, stringvalidator.ConflictsWith(here.AtName("user_data_wo"))},
 			},
 			"user_data_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
 				MarkdownDescription: "User data that is not stored.",
-				Validators:          []validator.String{stringvalidator.AlsoRequires(here.AtName("user_data_wo_version"))},
+				Validators:          []validator.String{framework.UserData, stringvalidator.AlsoRequires(here.AtName("user_data_wo_version"))},
 			},
 			"user_data_wo_version": framework.SecretVersion("user_data_wo", " and rebuilds the node"),
 			"meta_data":            document("Meta data, as a JSON object."),
