@@ -49,7 +49,7 @@ func RootDevice() validator.Map {
 	}}
 }
 
-// capabilityValues are the values that Ironic accepts of the capabilities that it knows (reference/values.md).
+// capabilityValues are the values that Ironic accepts of the capabilities that it knows (reference/values.md#what-a-plan-refuses).
 var capabilityValues = map[string][]string{
 	"boot_mode": {"bios", "uefi"}, "boot_option": {"kickstart", "local", "netboot", "ramdisk"}, "disk_label": {"gpt", "msdos"},
 	"secure_boot": {"false", "true"}, "trusted_boot": {"false", "true"},

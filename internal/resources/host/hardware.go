@@ -352,7 +352,8 @@ func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddAttributeError(at.AtName("volumes"), "No volumes", "Without volumes, raid does nothing. Add a volume, or set "+
 			"delete_existing = true to delete all volumes, or remove raid.")
 	}
-	m.validateSoftwareRAID(volumes, diags)
+	by, _ := m.Interfaces.Attributes()["raid"].(types.String)
+	validateSoftwareRAID(by.ValueString() == "agent", volumes, diags)
 	root := -1
 	for i, v := range volumes {
 		if v.Root.ValueBool() && root >= 0 {

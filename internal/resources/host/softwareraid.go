@@ -35,9 +35,9 @@ var softwareLevels = []string{"0", "1", "1+0", "5", "6"}
 
 // validateSoftwareRAID refuses volumes that Ironic's agent refuses: it validates them after delete_existing has deleted what there was
 // (reference/values.md#software-raid).
-func (m *model) validateSoftwareRAID(volumes []volumeModel, diags *diag.Diagnostics) {
+func validateSoftwareRAID(byAgent bool, volumes []volumeModel, diags *diag.Diagnostics) {
 	made := func(v volumeModel) bool { return v.Controller.ValueString() == hosts.SoftwareRAID }
-	if m.interfaces()["raid"] != "agent" && !slices.ContainsFunc(volumes, made) {
+	if !byAgent && !slices.ContainsFunc(volumes, made) {
 		return
 	}
 	at := path.Root("raid").AtName("volumes")
