@@ -82,11 +82,13 @@ var (
 
 func userDataFault(s string) string {
 	decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
-	isText := utf8.Valid(decoded) && !strings.ContainsFunc(string(decoded), func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
+	isText := !strings.ContainsFunc(string(decoded), func(r rune) bool {
+		return r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.IsSpace(r)
+	})
 	switch {
 	case strings.HasPrefix(s, "\ufeff"):
-		return "The user data begins with a byte order mark, and cloud-init does not recognise what follows. Save the file as UTF-8 without " +
-			"it, or use trimprefix(..., \"\\ufeff\")."
+		return "The user data begins with a byte order mark, and cloud-init does not recognise what follows. Save the file as UTF-8 " +
+			"without it, or use trimprefix(..., \"\\ufeff\")."
 	case misspeltHeader.MatchString(s) && !cloudHeader.MatchString(s):
 		return "cloud-init recognises a cloud-config by its first line, which must be #cloud-config, without spaces."
 	case err == nil && (bytes.HasPrefix(decoded, []byte("\x1f\x8b")) || len(decoded) >= 8 && isText):

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -58,17 +57,19 @@ func TestUserData_warnsOfWhatCloudInitIgnores(t *testing.T) {
 		`{"ignition":{"version":"3.4.0"}}`: "", "version: v1alpha1\nmachine:\n  type: worker\n": "", "#ps1_sysnative\nhostname\n": "",
 		"text\nreboot\n": "", "#include\nhttp://config.example.com/x\n": "", "v1": "", "password": "", "dGVzdA==": "",
 		"Content-Type: multipart/mixed; boundary=\"x\"\nMIME-Version: 1.0\n": "", "# a comment\npackages: []\n": "",
-		"\ufeff" + cloud: "byte order mark", "# cloud-config\npackages: [s3cret]": "#cloud-config", "#cloud_config\n": "#cloud-config",
+		"\ufeff" + cloud:                     "byte order mark",
+		"# cloud-config\npackages: [s3cret]": "#cloud-config", "#cloud_config\n": "#cloud-config",
 		base64.StdEncoding.EncodeToString([]byte(cloud)): "base64", base64.StdEncoding.EncodeToString(packed.Bytes()): "base64",
 		base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\necho")) + "\n": "base64",
 	} {
 		var resp validator.StringResponse
-		UserData.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("user_data"), ConfigValue: types.StringValue(value)}, &resp)
+		UserData.ValidateString(t.Context(), validator.StringRequest{ConfigValue: types.StringValue(value)}, &resp)
 		var text string
 		for _, d := range resp.Diagnostics {
 			text += d.Detail()
 		}
-		if (text == "") != (want == "") || !strings.Contains(text, want) || strings.Contains(text, "s3cret") || resp.Diagnostics.HasError() {
+		if (text == "") != (want == "") || !strings.Contains(text, want) || strings.Contains(text, "s3cret") ||
+			resp.Diagnostics.HasError() {
 			t.Errorf("%q: %q, want %q", value, text, want)
 		}
 	}

@@ -30,7 +30,9 @@ func TestURLFault_saysWhatToWrite(t *testing.T) {
 			t.Errorf("%q: %q, want %q", url, got, want)
 		}
 	}
-	for url, want := range map[string]string{"tftp://192.0.2.1/bios.bin": "", "bios.bin": "a scheme", "://x": "a scheme", "ftp://": "a scheme"} {
+	for url, want := range map[string]string{
+		"tftp://192.0.2.1/bios.bin": "", "bios.bin": "a scheme", "://x": "a scheme", "ftp://": "a scheme",
+	} {
 		if got := ironic.URLFault(url); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", url, got, want)
 		}

@@ -60,7 +60,8 @@ func faultOf(key, text string) string {
 	}
 	for _, part := range parts {
 		part = strings.TrimSpace(part)
-		if n, err := strconv.ParseInt(strings.ReplaceAll(part, "_", ""), 10, 64); err != nil || n <= 0 || !integerPattern.MatchString(part) {
+		n, err := strconv.ParseInt(strings.ReplaceAll(part, "_", ""), 10, 64)
+		if err != nil || n <= 0 || !integerPattern.MatchString(part) {
 			return wrongSize(text, value)
 		}
 	}

@@ -62,7 +62,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 					"the allocation.",
 			},
 			"root_device": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, Validators: []validator.Map{mapvalidator.SizeAtLeast(1), framework.RootDevice()},
+				ElementType: types.StringType, Optional: true,
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), framework.RootDevice()},
 				MarkdownDescription: "Hints that select the disk, such as `serial` or `wwn`. Default: those of the host. A change " +
 					"rebuilds the node.",
 			},
@@ -251,7 +252,9 @@ func configDriveSchema() schema.Attribute {
 			"user_data_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
 				MarkdownDescription: "User data that is not stored.",
-				Validators:          []validator.String{framework.UserData, stringvalidator.AlsoRequires(here.AtName("user_data_wo_version"))},
+				Validators: []validator.String{
+					framework.UserData, stringvalidator.AlsoRequires(here.AtName("user_data_wo_version")),
+				},
 			},
 			"user_data_wo_version": framework.SecretVersion("user_data_wo", " and rebuilds the node"),
 			"meta_data":            document("Meta data, as a JSON object."),

@@ -141,7 +141,8 @@ func TestAccDeployment_contradictions(t *testing.T) {
 		`image = { url = "http://x/y", checksum = "http://x/SHA256SUMS" }`,
 		"image = { url = \"http://x/tree\" }\ninstance_info = { deploy_interface = \"anaconda\" }",
 		"image = { url = \"http://x/y\" }\ninstance_info = { image_checksum = \"d41d8cd98f00b204e9800998ecf8427e\" }",
-		`image = { url = "http://x/y", checksum = "http://x/s", type = "partition", root_gb = 1, kernel = "0b2a8047-0d5c-4a41-8a0f-0d5c0d5c0d5c" }`,
+		`image = { url = "http://x/y", checksum = "http://x/s", type = "partition", root_gb = 1, kernel = "0b2a8047-0d5c-4a41-8a0f-` +
+			`0d5c0d5c0d5c" }`,
 		"image = var.later\nlive_iso = var.later", // the values may come later
 		acctest.Image("v1") + "\nready_check = { tcp = var.later }",
 	} {

@@ -66,7 +66,9 @@ func bmcSchema() schema.Attribute {
 			"password_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
 				MarkdownDescription: "Password for the BMC. Not stored.",
-				Validators:          []validator.String{framework.Trimmed, stringvalidator.AlsoRequires(password.AtName("password_wo_version"))},
+				Validators: []validator.String{
+					framework.Trimmed, stringvalidator.AlsoRequires(password.AtName("password_wo_version")),
+				},
 			},
 			"password_wo_version": framework.SecretVersion("password_wo", ""),
 			"verify_ca": schema.BoolAttribute{

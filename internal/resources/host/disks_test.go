@@ -41,49 +41,18 @@ func TestFakeHost_keepsDisksFromItsCreation(t *testing.T) {
 func TestAccHost_keysWithAttributesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	software := func(volumes string) string {
-		return `hardware_interfaces = { raid = "agent" }
-		raid = { delete_existing = true, volumes = [` + volumes + `] }`
-	}
 	for setting, says := range map[string]string{
-		`properties = { skip_block_devices = jsonencode([{ serial = "D2" }]) }`:                                                                         "Set skip_block_devices of the host instead",
-		`properties = { root_device = "D2" }`:                                                                                                           "Set root_device of the host instead",
-		`properties = { capabilities = "a:b" }`:                                                                                                         "Set capabilities of the host instead",
-		`driver_info = { cleaning_runbook = "r" }`:                                                                                                      "Set cleaning_runbook of the host instead",
-		`properties = { inject_files = jsonencode([]) }`:                                                                                                "reads a list of files there",
-		`driver_info = { agent_burnin_fio_network_config = "{}" }`:                                                                                      "reads an object there",
-		software(`{ level = "0", size_gb = "MAX", controller = "software" }`):                                                                           "The first software volume must have level 1",
-		software(`{ level = "1", size_gb = "50" }`):                                                                                                     "each volume needs controller",
-		software(`{ level = "1", size_gb = "50", controller = "software", physical_disks = ["/dev/sda", "/dev/sdb"] }`):                                 `jsonencode({ name = "/dev/sda" })`,
-		software(`{ level = "1", size_gb = "50", controller = "software", physical_disks = [jsonencode({ serial = "A" })] }`):                           "at least two disks",
-		software(`{ level = "1", size_gb = "50", controller = "software", physical_disks = [for s in ["A", "B"] : jsonencode({ serialNumber = s })] }`): "write serial",
-		software(`{ level = "1", size_gb = "MAX", controller = "software" }, { level = "0", size_gb = "MAX", controller = "software" }`):                "Only one software volume",
-		software(`{ level = "1", size_gb = "9", controller = "software" }, { level = "5+0", size_gb = "MAX", controller = "software" }`):                "makes no level 5+0",
-		software(`{ level = "1", size_gb = "9", controller = "software" }, { level = "1", size_gb = "9", controller = "software" }, { level = "1", size_gb = "9", controller = "software" }`): "one or two software volumes, and these are 3",
-		`root_device = { deviceName = "/dev/sda" }`:                                             `knows no hint "deviceName": write name`,
-		`root_device = { volume_name = "osd" }`:                                                 "volume_name is for skip_block_devices alone",
-		`skip_block_devices = [{ size = "500GB" }]`:                                             `write "500"`,
-		`capabilities = { boot_mode = "UEFI" }`:                                                 `must be one of bios, uefi. Write "uefi"`,
-		`capabilities = { secure_boot = "yes" }`:                                                `Write "true"`,
-		`properties = { cpus = "many" }`:                                                        `properties["cpus"]: "many" must be a whole number`,
-		`properties = { memory_mb = "128 GB" }`:                                                 `must be a whole number`,
-		`traits = [for n in range(51) : "CUSTOM_T${n}"]`:                                        "at most 50 elements",
-		`capabilities = { profile = " gold " }`:                                                 "nor begin or end with white space",
-		`ports = { "52:54:00:00:00:01" = { local_link_connection = { switch_info = "tor" } } }`: "Ironic demands port_id and switch_id",
-		`ports = { "52:54:00:00:00:01" = { local_link_connection = { switch_id = "52:54:00:00:00:02", port = "1" } } }`: `knows no key "port"`,
-		`driver_info = { redfish_address = "https://192.0.2.1\n" }`:                                                     "use trimspace()",
-		`bmc = { address = "192.0.2.1", username = "root\n" }`:                                                          "bmc.username: The value must not begin or end with white space",
-		`bmc = { address = "192.0.2.1", password = "s3cret " }`:                                                         "bmc.password: The value must not begin or end with white space",
-		`bmc = { address = "192.0.2.1", password_wo = "\ufeffs3cret", password_wo_version = 1 }`:                        "bmc.password_wo: The value must not begin or end",
-		`driver_info_wo = { redfish_password = "s3cret\n" }
-		driver_info_wo_version = 1`: "use trimspace()",
-		`driver_info = { deploy_kernel = "http://x/k\n" }`:              `driver_info["deploy_kernel"]: The value must not contain white space`,
-		`driver_info = { rescue_ramdisk = "initrd" }`:                   `driver_info["rescue_ramdisk"]: The value must begin with http://`,
-		`driver_info = { config_via_removable = "false" }`:              `takes every text in config_via_removable for true`,
-		`skip_block_devices = [{ seriall = "D2" }]`:                     `knows no hint "seriall"`,
-		`skip_block_devices = [{ serial = "" }]`:                        "serial is empty",
-		`skip_block_devices = [{}]`:                                     "an entry has no hint",
-		`skip_block_devices = [{ volume_name = "osd", serial = "D2" }]`: "ignores all other hints",
+		`properties = { skip_block_devices = jsonencode([{ serial = "D2" }]) }`: "Set skip_block_devices of the host instead",
+		`properties = { root_device = "D2" }`:                                   "Set root_device of the host instead",
+		`properties = { capabilities = "a:b" }`:                                 "Set capabilities of the host instead",
+		`driver_info = { cleaning_runbook = "r" }`:                              "Set cleaning_runbook of the host instead",
+		`properties = { inject_files = jsonencode([]) }`:                        "reads a list of files there",
+		`driver_info = { agent_burnin_fio_network_config = "{}" }`:              "reads an object there",
+		`driver_info = { config_via_removable = "false" }`:                      `takes every text in config_via_removable for true`,
+		`skip_block_devices = [{ seriall = "D2" }]`:                             `knows no hint "seriall"`,
+		`skip_block_devices = [{ serial = "" }]`:                                "serial is empty",
+		`skip_block_devices = [{}]`:                                             "an entry has no hint",
+		`skip_block_devices = [{ volume_name = "osd", serial = "D2" }]`:         "ignores all other hints",
 	} {
 		w := acctest.NewWorkspace(t, hostConfig(s, setting))
 		acctest.Fails(t, w, []string{"plan"}, says)

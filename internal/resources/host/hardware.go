@@ -144,11 +144,12 @@ func raidSchema() schema.Attribute {
 						"level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
 					"disk_type":      optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
 					"interface_type": optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
-					"controller":     optional("Name of the controller, or `software`, whose first volume must have level `1`; there are at most two.", stringvalidator.LengthAtLeast(1)),
+					"controller": optional("Name of the controller, or `software`: at most two volumes, the first with level `1`.",
+						stringvalidator.LengthAtLeast(1)),
 					"physical_disks": schema.SetAttribute{
-						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks, or hints as in `root_device`, each " +
-							"as JSON: `[jsonencode({ serial = \"A\" }), jsonencode({ serial = \"B\" })]`. `software` needs hints. Needs " +
-							"`controller`.",
+						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks, or hints as in " +
+							"`root_device`, each as JSON: `[jsonencode({ serial = \"A\" }), jsonencode({ serial = \"B\" })]`. " +
+							"`software` needs hints. Needs `controller`.",
 						Validators: []validator.Set{
 							setvalidator.SizeAtLeast(1),
 							setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller")),

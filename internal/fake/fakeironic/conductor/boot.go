@@ -251,8 +251,8 @@ func (n *Node) capabilityFault() string {
 	for _, known := range supported {
 		for field, all := range map[string]map[string]any{"properties/capabilities": own, "instance_info['capabilities']": instance} {
 			if value := api.PyText(all[known.name]); all[known.name] != nil && value != "" && !slices.Contains(known.values, value) {
-				return fmt.Sprintf("The parameter '%s' from %s has an invalid value: '%s'. Acceptable values are: %s.", known.name, field, value,
-					strings.Join(known.values, ", "))
+				return fmt.Sprintf("The parameter '%s' from %s has an invalid value: '%s'. Acceptable values are: %s.", known.name, field,
+					value, strings.Join(known.values, ", "))
 			}
 		}
 	}

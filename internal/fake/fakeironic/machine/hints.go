@@ -29,7 +29,8 @@ func HintFault(hints map[string]any) string {
 		}
 	}
 	if len(unknown) > 0 {
-		return fmt.Sprintf("The hints \"%s\" are invalid. Valid hints are: \"%s\"", strings.Join(unknown, ", "), strings.Join(hintNames, ", "))
+		return fmt.Sprintf("The hints \"%s\" are invalid. Valid hints are: \"%s\"", strings.Join(unknown, ", "),
+			strings.Join(hintNames, ", "))
 	}
 	for _, name := range api.SortedKeys(hints) {
 		if fault := oneHintFault(name, hints[name]); fault != "" {
