@@ -81,8 +81,10 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"`metal_deployment.NAME.live_iso`, which is the ISO that the machine runs now. A key that matches no " +
 					"node is a warning.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"url": schema.StringAttribute{Required: true, MarkdownDescription: "URL from which Ironic's conductors " +
-						"download the ISO."},
+					"url": schema.StringAttribute{
+						Required: true, MarkdownDescription: "URL from which Ironic's conductors download the ISO.",
+						Validators: []validator.String{framework.ImageURL},
+					},
 					"version":        optional("Identity of the content. Default: `url` without user, query and fragment."),
 					"shared_content": values("Content that all machines with this image use: identity by name."),
 					"host_content":   values("Content that only this machine uses: identity by name."),

@@ -288,7 +288,7 @@ func (l *Look) netboot(ctx context.Context) {
 	}
 }
 
-// deployInterface warns if the deployment lacks what the deploy interface of its node needs.
+// deployInterface warns, or refuses, if the deployment lacks what the deploy interface of its node needs.
 func (l *Look) deployInterface(ctx context.Context) {
 	w := l.Wish
 	if w.Adopt || !w.Node.Set || !l.writes() || w.Content[attrImage].Unknown || w.Content[attrInstanceInfo].Unknown || w.LiveISO.Unknown {
@@ -316,7 +316,11 @@ func (l *Look) deployInterface(ctx context.Context) {
 		name = node.DeployInterface
 	}
 	for _, p := range deployinterface.Problems(cmp.Or(asks.Override(), deployinterface.Name(name)), asks) {
-		l.warn(decide.At(p.Attribute), p.Summary, fmt.Sprintf("%s The node is %s.", p.Detail, ironic.NodeLabel(node)))
+		say := l.warn
+		if p.Refused {
+			say = l.refuse
+		}
+		say(decide.At(p.Attribute), p.Summary, fmt.Sprintf("%s The node is %s.", p.Detail, ironic.NodeLabel(node)))
 	}
 }
 

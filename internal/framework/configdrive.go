@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -8,7 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
@@ -60,6 +64,36 @@ func driveFault(text string) string {
 	if err != nil {
 		return fmt.Sprintf("must be an image that is compressed with gzip and then encoded as base64 (%s). For a file that is not "+
 			"compressed, such as an ISO, run gzip first, and use filebase64(\"config-drive.iso.gz\").", err)
+	}
+	return ""
+}
+
+// UserData warns of user data that cloud-init ignores on a config drive (reference/values.md#user-data). It shows nothing of it.
+var UserData = text{
+	summary: "User data may be ignored", must: "must begin as cloud-init expects it", warns: true,
+	ok:  func(s string) bool { return userDataFault(s) == "" },
+	why: func(s string) string { return userDataFault(s) + " Software that reads it otherwise is not affected." },
+}
+
+var (
+	misspeltHeader = regexp.MustCompile(`(?i)^\s*#\s*cloud[ _-]*config\b`)
+	cloudHeader    = regexp.MustCompile(`(?i)^\s*#cloud-config`)
+)
+
+func userDataFault(s string) string {
+	decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
+	isText := !strings.ContainsFunc(string(decoded), func(r rune) bool {
+		return r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.IsSpace(r)
+	})
+	switch {
+	case strings.HasPrefix(s, "\ufeff"):
+		return "The user data begins with a byte order mark, and cloud-init does not recognise what follows. Save the file as UTF-8 " +
+			"without it, or use trimprefix(..., \"\\ufeff\")."
+	case misspeltHeader.MatchString(s) && !cloudHeader.MatchString(s):
+		return "cloud-init recognises a cloud-config by its first line, which must be #cloud-config, without spaces."
+	case err == nil && (bytes.HasPrefix(decoded, []byte("\x1f\x8b")) || len(decoded) >= 8 && isText):
+		return "The user data is encoded as base64, and cloud-init decodes nothing on a config drive. Give it as it is, without " +
+			"base64encode or base64gzip."
 	}
 	return ""
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // packed returns the base64 of a gzip stream.
@@ -37,6 +40,37 @@ func TestConfigDriveContent_faults(t *testing.T) {
 		got := driveFault(c.content)
 		if (c.fault == "") != (got == "") || !strings.Contains(got, c.fault) || strings.Contains(got, secret) {
 			t.Errorf("%s: %q, want %q", name, got, c.fault)
+		}
+	}
+}
+
+// Only what cloud-init ignores on a config drive is a warning, and the warning shows nothing of it.
+func TestUserData_warnsOfWhatCloudInitIgnores(t *testing.T) {
+	t.Parallel()
+	const cloud = "#cloud-config\npackages: [s3cret]\n"
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write([]byte(cloud))
+	_ = w.Close()
+	for value, want := range map[string]string{
+		cloud: "", "    " + cloud: "", "#Cloud-Config\r\n": "", "## template: jinja\n" + cloud: "", "": "", "#!/bin/sh\necho\n": "",
+		`{"ignition":{"version":"3.4.0"}}`: "", "version: v1alpha1\nmachine:\n  type: worker\n": "", "#ps1_sysnative\nhostname\n": "",
+		"text\nreboot\n": "", "#include\nhttp://config.example.com/x\n": "", "v1": "", "password": "", "dGVzdA==": "",
+		"Content-Type: multipart/mixed; boundary=\"x\"\nMIME-Version: 1.0\n": "", "# a comment\npackages: []\n": "",
+		"\ufeff" + cloud:                     "byte order mark",
+		"# cloud-config\npackages: [s3cret]": "#cloud-config", "#cloud_config\n": "#cloud-config",
+		base64.StdEncoding.EncodeToString([]byte(cloud)): "base64", base64.StdEncoding.EncodeToString(packed.Bytes()): "base64",
+		base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\necho")) + "\n": "base64",
+	} {
+		var resp validator.StringResponse
+		UserData.ValidateString(t.Context(), validator.StringRequest{ConfigValue: types.StringValue(value)}, &resp)
+		var text string
+		for _, d := range resp.Diagnostics {
+			text += d.Detail()
+		}
+		if (text == "") != (want == "") || !strings.Contains(text, want) || strings.Contains(text, "s3cret") ||
+			resp.Diagnostics.HasError() {
+			t.Errorf("%q: %q, want %q", value, text, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -14,9 +15,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -29,6 +33,7 @@ type text struct {
 	ok      func(string) bool
 	why     func(string) string // a more specific message; "": none
 	hides   bool                // the message does not show the string, which may have secrets
+	warns   bool                // it is a warning
 }
 
 // Description returns the rule.
@@ -39,8 +44,14 @@ func (r text) MarkdownDescription(context.Context) string { return r.must }
 
 // ValidateString adds an error for a string that breaks the rule.
 func (r text) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	value := req.ConfigValue.ValueString()
-	if !IsSet(req.ConfigValue) || r.ok(value) {
+	if IsSet(req.ConfigValue) {
+		r.Check(req.Path, req.ConfigValue.ValueString(), &resp.Diagnostics)
+	}
+}
+
+// Check adds an error, or a warning, for a string that breaks the rule.
+func (r text) Check(at path.Path, value string, diags *diag.Diagnostics) {
+	if r.ok(value) {
 		return
 	}
 	detail := ""
@@ -51,11 +62,16 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 		detail = r.why(value)
 	}
 	detail = cmp.Or(detail, fmt.Sprintf("%q %s.", value, r.must))
-	resp.Diagnostics.AddAttributeError(req.Path, r.summary, detail)
+	if r.warns {
+		diags.AddAttributeWarning(at, r.summary, detail)
+		return
+	}
+	diags.AddAttributeError(at, r.summary, detail)
 }
 
 var (
-	checksumPattern = regexp.MustCompile(`^([0-9a-fA-F]{32}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|(https?|file)://.+)$`)
+	checksumPattern = regexp.MustCompile(`^([0-9a-fA-F]{32}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})$`)
+	packedPattern   = regexp.MustCompile(`(?i)\.(qcow2|raw|img|iso|vmdk|vhdx?)\.(xz|gz|bz2|zst|lz4|lzma|zip|7z)([?#]|$)`)
 	hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 )
 
@@ -96,14 +112,19 @@ var (
 			return ""
 		},
 	}
+	// Trimmed accepts what a user types into a form. Ironic sends it as it is, and then no login succeeds.
+	Trimmed = text{
+		summary: "White space around a value", must: "must not begin or end with white space, such as the line break at the end of a " +
+			"file: use trimspace()", ok: func(s string) bool { return !rest.Padded(s) }, hides: true,
+	}
 	patchableKey = text{
 		summary: "Key that Ironic cannot change", must: "must have only letters, digits, underscores and hyphens: Ironic can change no " +
 			"other keys", ok: ironic.ValidKey,
 	}
 	// Capability accepts names and values that fit into Ironic's "name:value,name:value".
 	Capability = text{
-		summary: "Not a capability", must: "must not be empty nor contain a colon or comma",
-		ok: func(s string) bool { return s != "" && !strings.ContainsAny(s, ":,") },
+		summary: "Not a capability", must: "must not be empty, contain a colon or comma, nor begin or end with white space",
+		ok: func(s string) bool { return s != "" && !strings.ContainsAny(s, ":,") && !rest.Padded(s) },
 	}
 	// trait accepts the form of traits. Ironic knows which standard traits there are.
 	trait = text{
@@ -145,23 +166,33 @@ var (
 		},
 	}
 	ImageURL = text{
-		summary: "Not the URL of an image", must: "must begin with http://, https://, file://, oci:// or glance://",
+		summary: "Not the URL of an image", must: "must be a URL of which Ironic can fetch an image",
 	}.of("http", "https", "file", "oci", "glance")
+	// ImageReference accepts the UUID of an image in Glance, too.
+	ImageReference = text{
+		summary: "Not the URL of an image", must: "must be the URL of an image, or its UUID in Glance",
+		ok: func(s string) bool { return ironic.IsUUID(s) || ImageURL.ok(s) }, why: ImageURL.why,
+	}
+	// Unpacked warns of images that nobody unpacks (reference/ironic.md#format-of-an-image).
+	Unpacked = text{
+		summary: "Image is compressed", must: "names a compressed file. Ironic and its agent unpack none: they write or boot it as it " +
+			"is. Unpack it on the server; qcow2 images are small without it", hides: true, warns: true,
+		ok: func(s string) bool { return !packedPattern.MatchString(s) },
+	}
 	// DriveURL accepts what the agent on a machine can fetch.
-	DriveURL = text{summary: "Not the URL of a config drive", must: "must begin with http:// or https://"}.of("http", "https")
+	DriveURL = text{summary: "Not the URL of a config drive", must: "must be a URL of the web"}.of("http", "https")
 	// MediaURL accepts what a BMC can fetch.
 	MediaURL = text{
-		summary: "Not the URL of an image", must: "must begin with http://, https://, nfs:// or cifs://",
+		summary: "Not the URL of an image", must: "must be a URL of which a BMC can fetch an image",
 	}.of("http", "https", "nfs", "cifs")
 	// FirmwareURL accepts any URL: which schemes work depends on the BMC.
-	FirmwareURL = text{
-		summary: "Not a URL", must: "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin", hides: true,
-		ok: regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`).MatchString,
-	}
-	Checksum = text{
+	FirmwareURL = text{summary: "Not a URL", must: "must be a URL with a scheme"}.of()
+	Checksum    = text{
 		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL " +
 			"of a file of checksums",
-		ok: checksumPattern.MatchString, hides: true,
+		ok: func(s string) bool {
+			return checksumPattern.MatchString(s) || ironic.URLFault(s, "http", "https", "file") == ""
+		}, hides: true,
 	}
 	Hostname = text{
 		summary: "Not a host name", must: "must be a host name: labels of at most 63 letters, digits and hyphens, separated by dots",
@@ -202,13 +233,10 @@ var (
 	}
 )
 
-// of accepts URLs with some schemes. Its message shows no URL, which may have secrets.
+// of accepts URLs with some schemes; without any, all. Its message shows no URL, which may have secrets.
 func (r text) of(schemes ...string) text {
-	r.hides = true
-	r.ok = func(s string) bool {
-		scheme, rest, _ := strings.Cut(s, "://")
-		return slices.Contains(schemes, scheme) && rest != ""
-	}
+	r.ok = func(s string) bool { return ironic.URLFault(s, schemes...) == "" }
+	r.why = func(s string) string { return "The value " + ironic.URLFault(s, schemes...) + "." }
 	return r
 }
 
@@ -269,9 +297,23 @@ func isSwitchID(s string) bool { return macPattern.MatchString(s) || datapathPat
 // LocalLink validates the local_link_connection of a port.
 type LocalLink struct{ text }
 
-// ValidateMap adds an error for a switch_id that Ironic refuses or spells otherwise.
+// linkKeys are the keys that Ironic accepts in a local_link_connection.
+var linkKeys = []string{"hostname", "network_type", "port_id", "switch_id", "switch_info"}
+
+// ValidateMap adds an error for keys that Ironic refuses or misses, and for a switch_id that it refuses or spells otherwise.
 func (LocalLink) ValidateMap(ctx context.Context, req validator.MapRequest, resp *validator.MapResponse) {
-	value, ok := req.ConfigValue.Elements()["switch_id"].(types.String)
+	link := req.ConfigValue.Elements()
+	for _, key := range slices.Sorted(maps.Keys(link)) {
+		if !slices.Contains(linkKeys, key) {
+			resp.Diagnostics.AddAttributeError(req.Path, "Not a link to a switch", fmt.Sprintf("Ironic knows no key %q here, only %s.", key,
+				strings.Join(linkKeys, ", ")))
+		}
+	}
+	if len(link) > 0 && link["network_type"] == nil && (link["port_id"] == nil || link["switch_id"] == nil && link["hostname"] == nil) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a link to a switch", "Ironic demands port_id and switch_id, or port_id and "+
+			"hostname for a smart NIC.")
+	}
+	value, ok := link["switch_id"].(types.String)
 	if !ok {
 		return
 	}
@@ -295,9 +337,12 @@ func Trait() validator.String { return trait }
 // IsTrait reports whether a text has the form of a trait.
 func IsTrait(s string) bool { return trait.ok(s) }
 
+// maxTraits is how many traits a node can have.
+const maxTraits = 50
+
 // TraitValidators accept sets of traits.
 func TraitValidators() []validator.Set {
-	return []validator.Set{setvalidator.ValueStringsAre(trait)}
+	return []validator.Set{setvalidator.SizeAtMost(maxTraits), setvalidator.ValueStringsAre(trait)}
 }
 
 // KeyValidators accept maps with keys that a JSON patch can address.

@@ -46,7 +46,7 @@ type RAID struct {
 
 // isSoftware reports whether Ironic's ramdisk makes the volumes.
 func (r *RAID) isSoftware() bool {
-	return slices.ContainsFunc(r.Volumes, func(v ironic.LogicalDisk) bool { return v.Controller == softwareRAID })
+	return slices.ContainsFunc(r.Volumes, func(v ironic.LogicalDisk) bool { return v.Controller == SoftwareRAID })
 }
 
 // Firmware is the image of a firmware component.
@@ -154,7 +154,7 @@ func sameVolumes(wanted, have []ironic.LogicalDisk) bool {
 	left := slices.Clone(have)
 	for _, volume := range slices.SortedStableFunc(slices.Values(wanted), sizedFirst) {
 		at := slices.IndexFunc(left, func(other ironic.LogicalDisk) bool {
-			sized := volume.SizeGB == maxSize || ironic.SameJSON(volume.SizeGB, other.SizeGB)
+			sized := volume.SizeGB == MaxSize || ironic.SameJSON(volume.SizeGB, other.SizeGB)
 			named := volume.Name == "" || volume.Name == other.Name
 			return volume.Level == other.Level && sized && named && volume.Root == other.Root
 		})
@@ -169,18 +169,19 @@ func sameVolumes(wanted, have []ironic.LogicalDisk) bool {
 // sizedFirst orders volumes of a given size before those that take the rest of the space, which may have any size.
 func sizedFirst(a, b ironic.LogicalDisk) int {
 	switch {
-	case a.SizeGB == maxSize && b.SizeGB != maxSize:
+	case a.SizeGB == MaxSize && b.SizeGB != MaxSize:
 		return 1
-	case a.SizeGB != maxSize && b.SizeGB == maxSize:
+	case a.SizeGB != MaxSize && b.SizeGB == MaxSize:
 		return -1
 	}
 	return 0
 }
 
-const maxSize = "MAX" // the size of a volume that uses the rest of the space
+// MaxSize is the size of a volume that uses the rest of the space.
+const MaxSize = "MAX"
 
-// softwareRAID is the controller of volumes that Ironic's ramdisk makes.
-const softwareRAID = "software"
+// SoftwareRAID is the controller of volumes that Ironic's ramdisk makes.
+const SoftwareRAID = "software"
 
 // Steps returns the steps that apply a configuration, in order. The types of BIOS values follow from the registry.
 func (h Hardware) Steps(seen HardwareSeen) []ironic.CleanStep {

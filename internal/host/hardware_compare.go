@@ -243,7 +243,7 @@ func (h Hardware) volumesDiffer(found []ironic.LogicalDisk) (d HardwareDifferenc
 
 // sameSize compares the size of a volume. Ironic rounds what the controller reports down, and the controller may round, too.
 func sameSize(want, have any) bool {
-	if want == maxSize || have == maxSize {
+	if want == MaxSize || have == MaxSize {
 		return true
 	}
 	a, err := strconv.ParseFloat(fmt.Sprint(want), 64)
@@ -262,7 +262,7 @@ func volumesText(volumes []ironic.LogicalDisk) string {
 		if v.Level == "JBOD" {
 			level = v.Level
 		}
-		if v.SizeGB == maxSize {
+		if v.SizeGB == MaxSize {
 			size = "the rest of the space"
 		}
 		texts = append(texts, level+" of "+size)

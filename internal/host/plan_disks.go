@@ -114,7 +114,7 @@ func (p *plan) refuseKeptVolume() {
 
 // refuseKeptRAID refuses to make software RAID volumes of all disks, those that are kept, too (reference/ironic.md#hints-of-disks).
 func (p *plan) refuseKeptRAID() {
-	spans := func(v ironic.LogicalDisk) bool { return v.Controller == softwareRAID && len(v.PhysicalDisks) == 0 }
+	spans := func(v ironic.LogicalDisk) bool { return v.Controller == SoftwareRAID && len(v.PhysicalDisks) == 0 }
 	if raid := p.Hardware.RAID; !slices.Contains(p.Open, PartRAID) || raid == nil || !slices.ContainsFunc(raid.Volumes, spans) ||
 		!slices.ContainsFunc(p.Skips.V, disks.OfDisks) {
 		return

@@ -151,16 +151,16 @@ func (c *Client) Validate(ctx context.Context, id string) (map[string]Validity, 
 
 // LogicalDisk is a volume of a RAID configuration. Zero values are left to Ironic.
 type LogicalDisk struct {
-	Level         string   `json:"raid_level"`
-	SizeGB        any      `json:"size_gb"` // GiB, or "MAX"
-	Name          string   `json:"volume_name,omitempty"`
-	Root          bool     `json:"is_root_volume,omitempty"`
-	DiskCount     int64    `json:"number_of_physical_disks,omitempty"`
-	DiskType      string   `json:"disk_type,omitempty"`
-	InterfaceType string   `json:"interface_type,omitempty"`
-	Controller    string   `json:"controller,omitempty"`
-	PhysicalDisks []string `json:"physical_disks,omitempty"`
-	Shared        bool     `json:"share_physical_disks,omitempty"`
+	Level         string `json:"raid_level"`
+	SizeGB        any    `json:"size_gb"` // GiB, or "MAX"
+	Name          string `json:"volume_name,omitempty"`
+	Root          bool   `json:"is_root_volume,omitempty"`
+	DiskCount     int64  `json:"number_of_physical_disks,omitempty"`
+	DiskType      string `json:"disk_type,omitempty"`
+	InterfaceType string `json:"interface_type,omitempty"`
+	Controller    string `json:"controller,omitempty"`
+	PhysicalDisks []any  `json:"physical_disks,omitempty"` // names, or objects with hints
+	Shared        bool   `json:"share_physical_disks,omitempty"`
 }
 
 // SetRAID stores the volumes that the step raid.create_configuration creates on a node.

@@ -21,10 +21,20 @@ func TestProviderBlock_wrongSettings(t *testing.T) {
 			"endpoint of another kind",
 			block{"endpoint": "ftp://ironic.example.com"},
 			nil,
-			[]string{"endpoint", "does not begin with http:// or https://"},
+			[]string{"endpoint", "must begin with http:// or https://"},
 		},
-		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "has no host"}},
-		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "is not a URL"}},
+		{"endpoint of a file", block{}, map[string]string{"METAL_ENDPOINT": url + "\n"}, []string{"endpoint", "white space"}},
+		{
+			"password of a file", block{"endpoint": url},
+			map[string]string{"METAL_USERNAME": "admin", "METAL_PASSWORD": "s3cret\n"},
+			[]string{"password", "trimspace(password), or correct METAL_PASSWORD"},
+		},
+		{
+			"user of a file", block{"endpoint": url, "username": "admin\n", "password": "x"}, nil,
+			[]string{"username", "trimspace(username), or correct METAL_USERNAME"},
+		},
+		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "must have a host"}},
+		{"no URL at all", block{"endpoint": "http://[::1"}, nil, []string{"endpoint", "brackets"}},
 		{"empty endpoint", block{"endpoint": ""}, nil, []string{"endpoint", "METAL_ENDPOINT"}},
 		{
 			"credentials in the endpoint",

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
@@ -104,6 +105,9 @@ func (p *metal) oneviewClient(ctx context.Context, m model, agent string, diags 
 			if setting.value == "" {
 				diags.AddAttributeError(at.AtName(setting.name), "Provider setting missing: oneview."+setting.name,
 					fmt.Sprintf("Set %s in oneview, or %s in the environment.", setting.name, setting.variable))
+			} else if rest.Padded(setting.value) {
+				diags.AddAttributeError(at.AtName(setting.name), "White space around a value", fmt.Sprintf("The value begins or ends with "+
+					"white space. Use trimspace() in oneview, or correct %s in the environment.", setting.variable))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -263,6 +264,12 @@ func (p *metal) requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 		if err := checkURL(cfg.Endpoint); err != nil {
 			missing("endpoint", fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: "+
 				"METAL_ENDPOINT).", cfg.Endpoint, err))
+		}
+	}
+	for attribute, value := range map[string]string{"username": cfg.Username, "password": cfg.Password} {
+		if rest.Padded(value) {
+			missing(attribute, fmt.Sprintf("The value begins or ends with white space, such as the line break at the end of a file. Use "+
+				"trimspace(%s), or correct METAL_%s in the environment.", attribute, strings.ToUpper(attribute)))
 		}
 	}
 	if cfg.Auth == api.AuthHTTPBasic && cfg.Username == "" {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -48,14 +50,12 @@ func isURL(s string) bool { return checkURL(s) == nil }
 // checkURL returns an error for a text that is not an http or https URL without credentials. The error continues a sentence that
 // starts with "The value".
 func checkURL(text string) error {
-	u, err := url.Parse(text)
-	switch {
+	if fault := ironic.URLFault(text, "http", "https"); fault != "" {
+		return errors.New(fault)
+	}
+	switch u, err := url.Parse(text); {
 	case err != nil:
-		return fmt.Errorf("is not a URL")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("does not begin with http:// or https://")
-	case u.Hostname() == "":
-		return fmt.Errorf("has no host")
+		return errors.New("is not a URL")
 	case u.User != nil:
 		return fmt.Errorf("contains credentials; use username and password")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -119,13 +120,16 @@ func (s *Settings) checkIronic() error {
 	if i.Auth == api.AuthKeystone && i.Cloud == "" && !api.HasCloud(s.Getenv) {
 		wrong = append(wrong, errors.New("set OS_CLOUD, or --cloud, to a name in clouds.yaml, or OS_AUTH_URL and the other OS_* variables"))
 	}
+	fault := ironic.URLFault(i.Endpoint, "http", "https")
 	u, err := url.Parse(i.Endpoint)
 	switch {
 	case i.Endpoint == "" && i.Auth == api.AuthKeystone:
 	case i.Endpoint == "":
 		wrong = append(wrong, errors.New("set METAL_ENDPOINT, or --endpoint, to the URL of Ironic, such as "+
 			"https://ironic.example.com:6385"))
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil:
+	case fault != "":
+		wrong = append(wrong, fmt.Errorf("METAL_ENDPOINT, or --endpoint, %s", fault))
+	case err != nil || u.User != nil:
 		wrong = append(wrong, errors.New("METAL_ENDPOINT, or --endpoint, must be a URL without credentials, such as "+
 			"https://ironic.example.com:6385"))
 	}
@@ -134,6 +138,9 @@ func (s *Settings) checkIronic() error {
 	}
 	if i.Auth == api.AuthHTTPBasic && i.Password == "" {
 		wrong = append(wrong, errors.New("set METAL_PASSWORD to the password of "+cmp.Or(i.Username, "the user")))
+	}
+	if strings.TrimSpace(i.Password) != i.Password {
+		wrong = append(wrong, errors.New("METAL_PASSWORD begins or ends with white space, such as a line break: remove it"))
 	}
 	if (i.ClientCertFile == "") != (i.ClientKeyFile == "") {
 		wrong = append(wrong, errors.New("set both --client-cert-file and --client-key-file, or neither"))
@@ -150,6 +157,8 @@ func (s *Settings) checkOneView() error {
 	}
 	if s.OneView.Username == "" || s.OneView.Password == "" {
 		missing = append(missing, errors.New("set ONEVIEW_USERNAME and ONEVIEW_PASSWORD to a user of the appliance"))
+	} else if strings.TrimSpace(s.OneView.Password) != s.OneView.Password {
+		missing = append(missing, errors.New("ONEVIEW_PASSWORD begins or ends with white space, such as a line break: remove it"))
 	}
 	return errors.Join(missing...)
 }

@@ -22,6 +22,9 @@ func Printable(text string) string {
 	}, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
+// Padded reports whether a text begins or ends with white space or a byte order mark, as one from a file or a secret store may.
+func Padded(text string) bool { return strings.Trim(strings.TrimSpace(text), "\ufeff") != text }
+
 // OneLine is Printable for a text that must stay in its line or cell: spaces replace line feeds and tabs.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {

@@ -78,6 +78,7 @@ func (d Deployment) Chosen() (name Name, certain bool) {
 type Problem struct {
 	Attribute       string // of the metal_deployment
 	Summary, Detail string
+	Refused         bool // Ironic refuses the deployment
 }
 
 func problem(attribute, summary, detail string) []Problem {
@@ -129,9 +130,11 @@ func bootsRamdisk(boot string) bool {
 func ramdisk(d Deployment) []Problem {
 	switch {
 	case !bootsRamdisk(d.Boot):
-		return problem("node_id", "Boot interface boots no ramdisk",
-			fmt.Sprintf("The deploy interface ramdisk needs a boot interface that boots a ramdisk or an ISO, and %s does not. Set "+
-				"hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on the metal_host.", d.Boot))
+		found := problem("node_id", "Boot interface boots no ramdisk",
+			fmt.Sprintf("The deploy interface ramdisk, also of a live_iso, needs a boot interface that boots a ramdisk or an ISO, and %s "+
+				"does not. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on the metal_host.", d.Boot))
+		found[0].Refused = true
+		return found
 	case d.has("boot_iso"), d.has("kernel", "ramdisk"), d.scheme() == "" && d.has(keySource), d.scheme() == "glance":
 		return nil
 	case d.has(keySource):

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Cloud is what is known of a cloud. Settings have the names of clouds.yaml, such as auth_url; those of the variables are OS_ and the same
@@ -71,6 +73,11 @@ func Read(name, region string, environ []string) (*Cloud, error) {
 	if region != "" {
 		c.values["region_name"] = region
 		delete(c.variables, "region_name")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.values)) {
+		if rest.Padded(c.values[key]) {
+			return nil, fmt.Errorf("%s begins or ends with white space, such as a line break: remove it", c.Setting(key))
+		}
 	}
 	c.complete()
 	return c, nil

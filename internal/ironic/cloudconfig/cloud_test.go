@@ -123,6 +123,11 @@ func TestRead_files(t *testing.T) {
 			files: map[string]string{".config/openstack/clouds.yaml": "clouds: {site: {auth: {password: {{hunter2}}}}}"},
 			says:  "a text that begins with *, & or { needs quotes",
 		},
+		"a line break of a secret store": {
+			files: map[string]string{".config/openstack/clouds.yaml": "clouds: {site: {auth: {username: a}}}"},
+			env:   []string{"OS_PASSWORD=hunter2\n"},
+			says:  "OS_PASSWORD begins or ends with white space",
+		},
 		"tabs": {
 			files: map[string]string{".config/openstack/clouds.yaml": "clouds:\n\tsite: hunter2"},
 			says:  "clouds.yaml: yaml: line 2",

@@ -1,6 +1,8 @@
 package disks_test
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -89,6 +91,47 @@ func TestWithoutPartitions(t *testing.T) {
 	} {
 		if loses := len(disks.WithoutPartitions([]disks.Hint{tt.hint}, all)) > 0; loses != tt.loses {
 			t.Errorf("%s: the partitions are lost: %t", tt.hint, loses)
+		}
+	}
+}
+
+// A plan refuses the hints that Ironic's parser refuses, and no others.
+func TestHint_faultsAreThoseOfIronicsParser(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("testdata/hints.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		verdict, text, _ := strings.Cut(line, " ")
+		var hint disks.Hint
+		if verdict == "#" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &hint); err != nil {
+			t.Fatal(line, err)
+		}
+		if fault := hint.Fault(); (fault == "") != (verdict == "accepted") {
+			t.Errorf("%s: %q", strings.TrimSpace(line), fault)
+		}
+	}
+}
+
+// The names and units of other tools are told in Ironic's words.
+func TestHint_faultsSayWhatToWrite(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ key, text, want string }{
+		{"deviceName", "/dev/sda", "write name"},
+		{"minSizeGigabytes", "500", `write size = ">= 500"`},
+		{"serialNumber", "A", "write serial"},
+		{"wwnWithExtension", "0x1", "write wwn_with_extension"},
+		{"size", "500GB", `write "500"`},
+		{"size", ">=500 GiB", `write ">= 500"`},
+		{"size", "<range-in> [ 1 200 ]", `such as ">= 400"`},
+		{"rotational", "ssd", `"false" for others`},
+	} {
+		if fault := (disks.Hint{tt.key: tt.text}).Fault(); !strings.Contains(fault, tt.want) {
+			t.Errorf("%s = %q: %q, want %q", tt.key, tt.text, fault, tt.want)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -100,30 +99,13 @@ func (h *HTTP) wants(status int) bool {
 
 var errURL = errors.New("not an http:// or https:// URL with a host")
 
-// CheckURL returns an error, without the URL, unless a URL can be requested.
-func CheckURL(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !validPort(u.Port(), true) {
-		return errURL
-	}
-	return nil
-}
-
 // CheckAddress returns an error, without the address, unless it is a host and a port.
 func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || !validPort(port, false) {
+	if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || host == "" || wrong != nil || n == 0 {
 		return errors.New("the value is not HOST:PORT, such as 198.51.100.11:22, [2001:db8::11]:22 or web-1.example.com:443")
 	}
 	return nil
-}
-
-func validPort(port string, optional bool) bool {
-	if port == "" {
-		return optional
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
 }
 
 // ReadCAs returns the certificates in a file, together with those of the system.

@@ -49,7 +49,7 @@ func liveISOSchema() schema.Attribute {
 			"disk. A new ISO **restarts** only the machines that it affects: see [Live ISO](../guides/live-iso.md).",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
-				Required: true, Validators: []validator.String{framework.ImageURL},
+				Required: true, Validators: []validator.String{framework.ImageURL, framework.Unpacked},
 				MarkdownDescription: "URL of the ISO, which Ironic's conductors must reach. Stored in the state.",
 			},
 			"version": schema.StringAttribute{

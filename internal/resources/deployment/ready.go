@@ -112,8 +112,8 @@ func (m *readyModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 		}
 	}
 	if http := m.http(ctx); http != nil && framework.IsSet(http.URL) {
-		if err := readiness.CheckURL(http.URL.ValueString()); err != nil {
-			diags.AddAttributeError(at.AtName("http").AtName("url"), "Not a URL to request", "The value is "+failure.Ended(err.Error()))
+		if fault := ironic.URLFault(http.URL.ValueString(), "http", "https"); fault != "" {
+			diags.AddAttributeError(at.AtName("http").AtName("url"), "Not a URL to request", "The value "+fault+".")
 		}
 	}
 	if m.Timeout.IsUnknown() || m.StableFor.IsUnknown() {

@@ -33,7 +33,7 @@ func rescueSchema() schema.Attribute {
 			"password_wo": schema.StringAttribute{
 				Required: true, WriteOnly: true,
 				MarkdownDescription: "Password of the user `rescue`. Not stored.",
-				Validators:          []validator.String{framework.NotBlank},
+				Validators:          []validator.String{framework.NotBlank, framework.Trimmed},
 			},
 			"password_wo_version": version,
 		},

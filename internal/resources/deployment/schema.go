@@ -54,7 +54,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"capabilities": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Capabilities of the instance, such as `boot_mode " +
 					"= \"uefi\"`. A change rebuilds the node.",
-				Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), framework.KnownCapabilities()},
 			},
 			"traits": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Validators: framework.TraitValidators(),
@@ -62,7 +62,8 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 					"the allocation.",
 			},
 			"root_device": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, Validators: append(framework.KeyValidators(), mapvalidator.SizeAtLeast(1)),
+				ElementType: types.StringType, Optional: true,
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), framework.RootDevice()},
 				MarkdownDescription: "Hints that select the disk, such as `serial` or `wwn`. Default: those of the host. A change " +
 					"rebuilds the node.",
 			},
@@ -170,7 +171,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 
 func imageSchema() schema.Attribute {
 	partition := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: "Partition images only. " + description}
+		return schema.StringAttribute{
+			Optional: true, MarkdownDescription: "Partition images only. " + description,
+			Validators: []validator.String{framework.ImageReference},
+		}
 	}
 	here := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
@@ -180,7 +184,7 @@ func imageSchema() schema.Attribute {
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "`http://`, `https://`, `file://` or `oci://` URL, or `glance://` and the " +
 					"UUID of the image.",
-				Validators: []validator.String{framework.ImageURL},
+				Validators: []validator.String{framework.ImageURL, framework.Unpacked},
 			},
 			"checksum": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Required for `http`, `https` and `file` images, unless " +
@@ -212,7 +216,7 @@ func imageSchema() schema.Attribute {
 				MarkdownDescription: "Token, or `USER:PASSWORD` (Ironic 39), for the registry of an `oci://` image. Not stored. " +
 					"Needs Ironic 29.",
 				Validators: []validator.String{
-					stringvalidator.LengthAtLeast(1),
+					stringvalidator.LengthAtLeast(1), framework.Trimmed,
 					stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version")),
 				},
 			},
@@ -243,12 +247,14 @@ func configDriveSchema() schema.Attribute {
 			"user_data": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "User data, such as a cloud-config. Stored in the state.",
-				Validators:          []validator.String{stringvalidator.ConflictsWith(here.AtName("user_data_wo"))},
+				Validators:          []validator.String{framework.UserData, stringvalidator.ConflictsWith(here.AtName("user_data_wo"))},
 			},
 			"user_data_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
 				MarkdownDescription: "User data that is not stored.",
-				Validators:          []validator.String{stringvalidator.AlsoRequires(here.AtName("user_data_wo_version"))},
+				Validators: []validator.String{
+					framework.UserData, stringvalidator.AlsoRequires(here.AtName("user_data_wo_version")),
+				},
 			},
 			"user_data_wo_version": framework.SecretVersion("user_data_wo", " and rebuilds the node"),
 			"meta_data":            document("Meta data, as a JSON object."),

@@ -51,13 +51,19 @@ var ownKeys = map[string]string{
 	"capabilities": "capabilities", "configdrive": "config_drive", "root_device": "root_device", "traits": "traits",
 }
 
+// imageKeys are keys of instance_info with images.
+var imageKeys = []string{"boot_iso", "image_source", "kernel", "ramdisk"}
+
 // validateKeys refuses keys of instance_info that are attributes of their own: Ironic or its agent reads more than a text there, and the
 // plan checks the value.
 func (m *model) validateKeys(diags *diag.Diagnostics) {
 	if m.adopted() || m.Adopt.IsUnknown() {
 		return
 	}
-	for key := range framework.JSONObject(m.InstanceInfo) {
+	for key, value := range framework.JSONObject(m.InstanceInfo) {
+		if text, is := value.(string); is && slices.Contains(imageKeys, key) {
+			framework.ImageReference.Check(path.Root("instance_info").AtMapKey(key), text, diags)
+		}
 		if name := ownKeys[key]; name != "" {
 			diags.AddAttributeError(path.Root("instance_info"), "Setting has an attribute of its own",
 				fmt.Sprintf("Set %s of the deployment instead of %q: the plan checks it.", name, key))

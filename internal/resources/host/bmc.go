@@ -55,16 +55,20 @@ func bmcSchema() schema.Attribute {
 					"`?privilegelevel=OPERATOR` lets Ironic log in with less than `ADMINISTRATOR`.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
-			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name for the BMC."},
+			"username": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "User name for the BMC.", Validators: []validator.String{framework.Trimmed},
+			},
 			"password": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "Password for the BMC, **stored in state**. Prefer `password_wo`, unless your CLI is older than 1.11.",
-				Validators:          []validator.String{stringvalidator.ConflictsWith(password.AtName("password_wo"))},
+				Validators:          []validator.String{framework.Trimmed, stringvalidator.ConflictsWith(password.AtName("password_wo"))},
 			},
 			"password_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
 				MarkdownDescription: "Password for the BMC. Not stored.",
-				Validators:          []validator.String{stringvalidator.AlsoRequires(password.AtName("password_wo_version"))},
+				Validators: []validator.String{
+					framework.Trimmed, stringvalidator.AlsoRequires(password.AtName("password_wo_version")),
+				},
 			},
 			"password_wo_version": framework.SecretVersion("password_wo", ""),
 			"verify_ca": schema.BoolAttribute{

@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -96,19 +94,9 @@ func (v hintsValidator) MarkdownDescription(ctx context.Context) string { return
 // ValidateSet refuses others.
 func (v hintsValidator) ValidateSet(ctx context.Context, req validator.SetRequest, resp *validator.SetResponse) {
 	for _, hint := range hintsOf(ctx, req.ConfigValue).V {
-		why := ""
-		for _, key := range slices.Sorted(maps.Keys(hint)) {
-			switch {
-			case !slices.Contains(disks.HintKeys, key):
-				why = fmt.Sprintf("Ironic's agent knows no hint %q", key)
-			case strings.TrimSpace(hint[key]) == "":
-				why = key + " is empty"
-			case key == disks.KeyVolume && len(hint) > 1:
-				why = "with volume_name, the agent ignores all other hints of the entry"
-			}
-		}
-		if len(hint) == 0 {
-			why = "an entry has no hint"
+		why := hint.Fault()
+		if why == "" && hint[disks.KeyVolume] != "" && len(hint) > 1 {
+			why = "with volume_name, the agent ignores all other hints of the entry"
 		}
 		if why != "" {
 			resp.Diagnostics.AddAttributeError(req.Path, "Hint that keeps no disk", fmt.Sprintf("In skip_block_devices, %s. Use %s.", why,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -53,7 +54,7 @@ func driverInfoAttribute() attribute {
 			ElementType: types.StringType, Optional: true, Computed: true,
 			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so " +
 				"the provider refuses secrets here: use `driver_info_wo`.",
-			Validators: framework.KeyValidators(),
+			Validators: append(framework.KeyValidators(), mapvalidator.ValueStringsAre(framework.Trimmed)),
 		},
 		of: func(m *model) *types.Map { return &m.DriverInfo },
 	}
@@ -158,6 +159,14 @@ var noTexts = map[string]string{
 	"agent_burnin_fio_network_config": "Ironic's agent reads an object there. Set it with another client of Ironic.",
 }
 
+// numbers are keys of properties in which Ironic reads numbers.
+var numbers = []string{"cpus", "local_gb", "memory_mb"}
+
+// imageKeys are keys of driver_info with images that Ironic boots.
+var imageKeys = []string{
+	"bootloader", "deploy_iso", "deploy_kernel", "deploy_ramdisk", "rescue_iso", "rescue_kernel", "rescue_ramdisk",
+}
+
 // anyTextIsTrue are keys of driver_info in which every text counts as true.
 var anyTextIsTrue = []string{"agent_burnin_fio_disk_smart_test", "config_via_floppy", "config_via_removable"}
 
@@ -172,6 +181,12 @@ func (m *model) validateKeys(diags *diag.Diagnostics) {
 			}
 		}
 		for key, text := range framework.StringMap(values) {
+			if name != "properties" && slices.Contains(imageKeys, key) {
+				framework.ImageReference.Check(path.Root(name).AtMapKey(key), text, diags)
+			}
+			if _, err := strconv.ParseUint(text, 10, 31); err != nil && name == "properties" && slices.Contains(numbers, key) {
+				diags.AddAttributeError(path.Root(name).AtMapKey(key), "Not a number", fmt.Sprintf("%q must be a whole number.", text))
+			}
 			why := noTexts[key]
 			if is, err := strconv.ParseBool(text); err == nil && !is && slices.Contains(anyTextIsTrue, key) {
 				why = fmt.Sprintf("Ironic takes every text in %s for true, also %q. Remove it.", key, text)

@@ -144,9 +144,12 @@ func raidSchema() schema.Attribute {
 						"level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
 					"disk_type":      optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
 					"interface_type": optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
-					"controller":     optional("Name of the controller, or `software`.", stringvalidator.LengthAtLeast(1)),
+					"controller": optional("Name of the controller, or `software`: at most two volumes, the first with level `1`.",
+						stringvalidator.LengthAtLeast(1)),
 					"physical_disks": schema.SetAttribute{
-						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks. Needs `controller`.",
+						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks, or hints as in " +
+							"`root_device`, each as JSON: `[jsonencode({ serial = \"A\" }), jsonencode({ serial = \"B\" })]`. " +
+							"`software` needs hints. Needs `controller`.",
 						Validators: []validator.Set{
 							setvalidator.SizeAtLeast(1),
 							setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller")),
@@ -303,7 +306,7 @@ func (m *model) raid(ctx context.Context) *hosts.RAID {
 			Level: v.Level.ValueString(), SizeGB: v.SizeGB.ValueString(), Name: v.Name.ValueString(), Root: v.Root.ValueBool(),
 			DiskCount: v.NumberOfPhysicalDisks.ValueInt64(), DiskType: v.DiskType.ValueString(),
 			InterfaceType: v.InterfaceType.ValueString(),
-			Controller:    v.Controller.ValueString(), PhysicalDisks: framework.StringSet(v.PhysicalDisks),
+			Controller:    v.Controller.ValueString(), PhysicalDisks: physicalDisks(v.PhysicalDisks),
 			Shared: v.SharePhysicalDisks.ValueBool(),
 		}
 		if size, err := strconv.ParseInt(v.SizeGB.ValueString(), 10, 64); err == nil {
@@ -350,6 +353,8 @@ func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddAttributeError(at.AtName("volumes"), "No volumes", "Without volumes, raid does nothing. Add a volume, or set "+
 			"delete_existing = true to delete all volumes, or remove raid.")
 	}
+	by, _ := m.Interfaces.Attributes()["raid"].(types.String)
+	validateSoftwareRAID(by.ValueString() == "agent", volumes, diags)
 	root := -1
 	for i, v := range volumes {
 		if v.Root.ValueBool() && root >= 0 {

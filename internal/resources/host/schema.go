@@ -36,7 +36,8 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"driver_info_wo": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, WriteOnly: true,
 				MarkdownDescription: "Secret settings of the driver, such as `redfish_password`. Not stored.",
-				Validators:          append(framework.KeyValidators(), mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
+				Validators: append(framework.KeyValidators(), mapvalidator.ValueStringsAre(framework.Trimmed),
+					mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
 			},
 			"driver_info_wo_version": framework.SecretVersion("driver_info_wo", ""),
 			"ports":                  portsSchema(),
@@ -190,7 +191,7 @@ var attributes = append([]attribute{
 	mapRow(row[types.Map]{
 		name: "capabilities", with: "/capabilities",
 		schema: texts("Entries of `properties.capabilities`, such as `boot_mode = \"uefi\"`. A change takes effect at the next deployment.",
-			mapvalidator.KeysAre(framework.Capability), mapvalidator.ValueStringsAre(framework.Capability)),
+			mapvalidator.KeysAre(framework.Capability), mapvalidator.ValueStringsAre(framework.Capability), framework.KnownCapabilities()),
 		of: func(m *model) *types.Map { return &m.Capabilities },
 	}, func(n *ironic.Node) map[string]string { return ironic.Capabilities(n.Properties) }),
 	mapRow(row[types.Map]{

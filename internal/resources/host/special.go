@@ -27,7 +27,7 @@ func rootDeviceAttribute() attribute {
 		name: "root_device", with: "/properties/" + rootDeviceKey,
 		schema: texts("Hints that select the disk for deployments, such as `serial`, `wwn`, `size` (GiB) or `rotational`. The disk must "+
 			"match all. Default: Ironic chooses. A change takes effect at the next deployment.",
-			framework.KeyValidators()...),
+			framework.RootDevice()),
 		of: func(m *model) *types.Map { return &m.RootDevice },
 	}, func(n *ironic.Node) map[string]string {
 		hints, _ := n.Properties[rootDeviceKey].(map[string]any)

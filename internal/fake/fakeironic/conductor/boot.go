@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -221,13 +222,55 @@ func (c *Conductor) deployFault(n *Node) string {
 		if how == "bootc" {
 			return bootcFault(n)
 		}
-		return directFault(n)
+		return cmp.Or(directFault(n), n.capabilityFault(), n.hintFault())
 	case "anaconda":
 		return c.anacondaFault(n)
 	case "custom-agent":
 		return c.bootFault(n)
 	}
 	return ""
+}
+
+// supported are the values of the capabilities that Ironic knows.
+var supported = []struct {
+	name   string
+	values []string
+}{
+	{"boot_option", []string{"local", "netboot", "ramdisk", "kickstart"}}, {"boot_mode", []string{"bios", "uefi"}},
+	{"secure_boot", []string{"true", "false"}}, {"trusted_boot", []string{"true", "false"}}, {"disk_label", []string{"msdos", "gpt"}},
+}
+
+// capabilityFault returns which capability has a value that Ironic does not know, in its words, or "".
+func (n *Node) capabilityFault() string {
+	instance, own := api.Object(api.Object(n.Fields["instance_info"])["capabilities"]), map[string]any{}
+	for entry := range strings.SplitSeq(api.Text(api.Object(n.Fields["properties"])["capabilities"]), ",") {
+		if name, value, is := strings.Cut(entry, ":"); is {
+			own[strings.TrimSpace(name)] = value
+		}
+	}
+	for _, known := range supported {
+		for field, all := range map[string]map[string]any{"properties/capabilities": own, "instance_info['capabilities']": instance} {
+			if value := api.PyText(all[known.name]); all[known.name] != nil && value != "" && !slices.Contains(known.values, value) {
+				return fmt.Sprintf("The parameter '%s' from %s has an invalid value: '%s'. Acceptable values are: %s.", known.name, field,
+					value, strings.Join(known.values, ", "))
+			}
+		}
+	}
+	return ""
+}
+
+// hintFault returns what the conductor refuses in the hints of the root disk, or "".
+func (n *Node) hintFault() string {
+	hints, source := api.Object(api.Object(n.Fields["instance_info"])["root_device"]), "instance_info"
+	if len(hints) == 0 {
+		hints, source = api.Object(api.Object(n.Fields["properties"])["root_device"]), "properties"
+	}
+	fault := machine.HintFault(hints)
+	if fault == "" {
+		return ""
+	}
+	return fmt.Sprintf("Failed to validate the root device hints %s (from the node's %s) for node %s. Error: %s", api.PyRepr(hints), source,
+		n.Str("uuid"), fault)
 }
 
 // anacondaFault returns what the installer lacks, "" if the conductor does not see it.

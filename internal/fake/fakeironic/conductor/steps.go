@@ -253,6 +253,8 @@ func (n *Node) hardwareDefect(kind, name string, step map[string]any) string {
 		}
 	case kind == "raid" && name == "create_configuration" && len(api.Object(n.Fields["target_raid_config"])) == 0:
 		return fmt.Sprintf("Node %s has no target RAID configuration.", n.Str("uuid"))
+	case kind == "raid" && name == "create_configuration" && n.Uses("raid") == "agent":
+		return n.softwareDefect()
 	case kind == "firmware" && n.real("firmware"):
 		for _, item := range list {
 			if part := api.Text(api.Object(item)["component"]); n.Components()[part] == nil {
