@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 func number(description string) schema.Int64Attribute {
@@ -164,7 +166,7 @@ func raidValue(node *ironic.Node) types.Object {
 	if err != nil || len(node.RAIDConfig) == 0 {
 		return types.ObjectNull(kinds)
 	}
-	_ = json.Unmarshal(content, &config) // what has another type stays unknown
+	_ = document.Decode(content, &config) // what has another type stays unknown
 	volume := types.ObjectType{AttrTypes: typesOf(volumeAttributes())}
 	volumes := []attr.Value{}
 	for _, d := range config.Disks {

@@ -14,6 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // InstanceSettings is the content that the instance_info of a deployed node tells by a key of the same name. It can be stored as JSON.
@@ -26,7 +28,7 @@ func SettingsOf(n *ironic.Node) InstanceSettings {
 		value := n.InstanceInfo[key]
 		if text, is := value.(string); is { // some clients write JSON as a text
 			var object map[string]any
-			if json.Unmarshal([]byte(text), &object) == nil {
+			if document.Decode([]byte(text), &object) == nil {
 				value = object
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // MaxConfigDrive is the largest size of a config drive in bytes, both as sent and unpacked (reference/ironic.md#config-drives).
@@ -104,12 +105,12 @@ func (ConfigDriveNetworkData) ValidateString(_ context.Context, req validator.St
 }
 
 func networkFaults(req validator.StringRequest, check func(document any) []networkdata.Fault) string {
-	var document any
-	if !IsSet(req.ConfigValue) || json.Unmarshal([]byte(req.ConfigValue.ValueString()), &document) != nil {
+	var content any
+	if !IsSet(req.ConfigValue) || document.Decode([]byte(req.ConfigValue.ValueString()), &content) != nil {
 		return ""
 	}
 	var lines []string
-	for _, fault := range check(document) {
+	for _, fault := range check(content) {
 		fault.Path = cmp.Or(fault.Path, "The document")
 		lines = append(lines, "  "+fault.Path+": "+fault.Must)
 	}

@@ -3,7 +3,6 @@ package framework
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +20,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // StepOrder says what decides the order of steps.
@@ -140,7 +141,7 @@ func argumentsOf(text JSON, at path.Path, diags *diag.Diagnostics) map[string]an
 	if !IsSet(text) {
 		return args
 	}
-	if json.Unmarshal([]byte(text.ValueString()), &args) != nil || args == nil {
+	if document.Decode([]byte(text.ValueString()), &args) != nil || args == nil {
 		diags.AddAttributeError(at, "Not a JSON object", "The arguments of a step must be a JSON object.")
 		return map[string]any{}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // KindNotThere is the kind of an error about steps that Ironic has run, and whose settings the machine does not have afterwards.
@@ -181,7 +183,7 @@ func raidOf(node *ironic.Node) []ironic.LogicalDisk {
 	}
 	text, err := json.Marshal(node.RAIDConfig)
 	if err == nil {
-		_ = json.Unmarshal(text, &config) // drivers may add what they like
+		_ = document.Decode(text, &config) // drivers may add what they like
 	}
 	return config.LogicalDisks
 }

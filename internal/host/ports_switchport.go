@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Ironic's interface ironic-networking configures switch ports from these keys of extra (reference/ironic.md#switch-ports).
@@ -151,7 +153,7 @@ func wrongSize(all map[string]any) string {
 
 // isWhole reports whether a JSON value is a whole number within bounds.
 func isWhole(value any, least, most int) bool {
-	number, is := value.(float64)
+	number, is := document.Number(value)
 	return is && number == math.Trunc(number) && number >= float64(least) && number <= float64(most)
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Settings is what a configuration makes of the settings, traits and maintenance of a node.
@@ -202,7 +204,7 @@ func (w *Settings) settingsOn(node *ironic.Node) current {
 		has.written = w.Settings.ByPath()
 	}
 	if text, err := json.Marshal(node); err == nil {
-		_ = json.Unmarshal(text, &has.node) // it was just marshalled
+		_ = document.Decode(text, &has.node) // it was just marshalled
 	}
 	info := node.DriverInfo
 	if node.Hidden.DriverInfo {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // CleanStep is a step of a manual cleaning or of a service.
@@ -46,8 +48,8 @@ func (s BIOSSetting) Text() string {
 	switch value := s.Value.(type) {
 	case nil:
 		return ""
-	case float64:
-		return strconv.FormatFloat(value, 'f', -1, 64)
+	case json.Number:
+		return document.Digits(value)
 	}
 	return fmt.Sprint(s.Value)
 }

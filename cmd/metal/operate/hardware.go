@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 const aboutInspect = `metal inspect inspects free machines again, and waits for that. A machine ends manageable; one that was available becomes
@@ -75,7 +76,7 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 		text = string(content)
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
-		if err := json.Unmarshal([]byte(text), &steps); err != nil {
+		if err := document.Decode([]byte(text), &steps); err != nil {
 			return nil, fmt.Errorf("it is no JSON list of steps: %w", err)
 		}
 	} else {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Wrap turns gophercloud's error for a refused request into a StatusError without secrets, and its error for a token that could
@@ -148,5 +150,5 @@ func (r jsonRaw) into(v any) error {
 	if len(r) == 0 {
 		return nil
 	}
-	return json.Unmarshal(r, v)
+	return document.Decode(r, v)
 }
