@@ -224,7 +224,7 @@ func readNeighbours(_ context.Context, r *reader) (attr.Value, error) {
 		}
 	}
 	for _, card := range inventory.Interfaces {
-		mac := strings.ToLower(card.MAC)
+		mac := card.MAC
 		n, listened := inventory.Neighbours[card.Name]
 		repeats := n == (ironic.Neighbour{}) && values[mac] != nil // such as a VLAN with the MAC address of its card
 		if listened && mac != "" && !repeats {

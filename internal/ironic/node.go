@@ -103,6 +103,9 @@ func (c *Client) Node(ctx context.Context, ref string) (*Node, error) {
 
 var macPattern = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
 
+// MAC writes a MAC address as Ironic does.
+func MAC(address string) string { return strings.ToLower(strings.ReplaceAll(address, "-", ":")) }
+
 // FindNode returns a node by UUID, name, the MAC address of a port, or "bmc:ADDRESS". It returns an error if no node or several
 // nodes match.
 func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
@@ -112,7 +115,7 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 	if !macPattern.MatchString(ref) {
 		return c.Node(ctx, ref)
 	}
-	address := strings.ToLower(strings.ReplaceAll(ref, "-", ":"))
+	address := MAC(ref)
 	ports, err := api.List[Port](ctx, c.Conn, "ports/detail", "ports", url.Values{"address": {address}})
 	if err != nil {
 		return nil, err
