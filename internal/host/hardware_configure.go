@@ -197,7 +197,7 @@ func unfitError(node *ironic.Node, unfit []Unfit) *failure.Error {
 	return &failure.Error{
 		Node: node, Fact: fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s",
 			ironic.NodeLabel(node), strings.Join(reasons, " ")),
-		Advice: "Correct bios_settings. The data source metal_host with include = [\"bios\"] shows what the BIOS accepts.",
+		Advice: "Correct bios_settings. The data source metal_host with include = [\"bios_settings\"] shows what the BIOS accepts.",
 	}
 }
 

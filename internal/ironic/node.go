@@ -121,7 +121,7 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 		return nil, err
 	}
 	if len(ports) == 0 {
-		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address, Ours: true}
 	}
 	return c.Node(ctx, ports[0].NodeUUID)
 }
@@ -133,13 +133,15 @@ func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, erro
 	}
 	var found []*Node
 	for i := range all {
-		if driverinfo.BMCAddress(all[i].DriverInfo) == address {
+		if named, err := driverinfo.NamesBMC(address, all[i].DriverInfo); err != nil {
+			return nil, err
+		} else if named {
 			found = append(found, &all[i])
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address, Ours: true}
 	case 1:
 		return found[0], nil
 	}
@@ -263,7 +265,7 @@ func (c *Client) NodeOfInstance(ctx context.Context, instance string) (*Node, er
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance, Ours: true}
 	}
 	return &found[0], nil
 }
