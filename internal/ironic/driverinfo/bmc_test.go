@@ -151,6 +151,10 @@ func TestBMC_parseErrors(t *testing.T) {
 		"redfish://b/1":                   "has a prefix length: write redfish://b",
 		"ipmi://b/24?privilegelevel=USER": "has a prefix length: write ipmi://b?privilegelevel=USER",
 
+		"n/a":  `the BMC address "n/a" stands for none`,
+		"None": "stands for none",
+		"-":    "stands for none",
+
 		"[fe80::1%eth0]":        `has a zone after %; write "[fe80::1%25eth0]"`,
 		"ipmi://[fe80::1%eth0]": `has a zone after %; write "ipmi://[fe80::1%25eth0]"`,
 		"redfish://fe80::1/redfish/v1/Systems/1": `must have the IPv6 address in brackets; write ` +

@@ -11,6 +11,7 @@ import (
 var (
 	// withPrefix has the length of a network's prefix, as in inventories such as NetBox. No system is such a short number.
 	withPrefix = regexp.MustCompile(`^([^/?#]*://)?([^/?#]+)/\d{1,3}(/redfish.*|/?|/?[?#].*)$`)
+	noAddress  = regexp.MustCompile(`^(?i:n/?a|none|null|unknown|tbd|-+)$`)
 	unbraced   = regexp.MustCompile(`^([^/?#]*://)?([0-9A-Fa-f:.]+)(/.*)?$`)
 	withZone   = regexp.MustCompile(`^((?:[^/?#]*://)?\[[0-9A-Fa-f:.]+%)([^\]]+\].*)$`)
 	noSystem   = regexp.MustCompile(`(?i)^/redfish/v1/(Systems|(Managers|Chassis)(/.*)?)$`)
@@ -23,6 +24,9 @@ func misspelt(address string) error {
 	}
 	if trimmed := strings.TrimSpace(address); trimmed != address {
 		return fmt.Errorf("the BMC address %q has white space around it; write %q", address, trimmed)
+	}
+	if noAddress.MatchString(address) {
+		return fmt.Errorf("the BMC address %q stands for none; leave it out", address)
 	}
 	if m := withPrefix.FindStringSubmatch(address); m != nil {
 		return fmt.Errorf("the BMC address %s has a prefix length: write %s", address,
