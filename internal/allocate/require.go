@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Requirements are demands on a node that Ironic does not match itself. A zero value demands nothing.

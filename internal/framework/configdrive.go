@@ -11,9 +11,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
 )
 
 // MaxConfigDrive is the largest size of a config drive in bytes, both as sent and unpacked (reference/ironic.md#config-drives).

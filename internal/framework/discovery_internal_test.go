@@ -10,7 +10,9 @@ import (
 func TestDisksValue_hasEveryDisk(t *testing.T) {
 	t.Parallel()
 	got := disksValue([]naming.Disk{
-		{Name: "480GB SSD", Bytes: 480103981056}, {Name: "480GB SSD", Bytes: 480103981056}, {Name: "/dev/sda", Bytes: 4 << 30},
+		{Name: "480GB SSD", Bytes: 480103981056},
+		{Name: "480GB SSD", Bytes: 480103981056},
+		{Name: "/dev/sda", Bytes: 4 << 30},
 		{Name: "480GB SSD", Bytes: 1 << 30},
 	})
 	if want := `{"/dev/sda":4,"480GB SSD":447,"480GB SSD (2)":447,"480GB SSD (3)":1}`; got.String() != want {

@@ -9,9 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // The keys of private state: two documents in JSON. A document without a value has no key.

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 // Ironic's interface ironic-networking configures switch ports from these keys of extra (reference/ironic.md#switch-ports).

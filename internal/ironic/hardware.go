@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // CleanStep is a step of a manual cleaning or of a service.

@@ -80,7 +80,8 @@ func TestInventory_addsNeighbours(t *testing.T) {
 		},
 		"Redfish, a switch in capitals": {
 			`null`, `{"parsed_lldp": {"eno1": ` + strings.Replace(parsed, "ee:00", "EE:00", 1) + `}}`,
-			map[string]Neighbour{"eno1": hooked}, nil,
+			map[string]Neighbour{"eno1": hooked},
+			nil,
 		},
 		"Redfish, digits": {
 			`null`,

@@ -9,10 +9,9 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Wrap turns gophercloud's error for a refused request into a StatusError without secrets, and its error for a token that could

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Fault is a place at which network data breaks OpenStack's schema.

@@ -1,10 +1,9 @@
 package notes
 
 import (
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // KeyFailures is the key of the note which says how often operations on the node have failed since the last success. Such nodes wait longer

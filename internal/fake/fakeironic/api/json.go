@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Decode reads one JSON value. As in Python, whole numbers keep all digits, and the others are float64: 1e3 is 1000.0. A number that Go would
-// write otherwise than Python becomes json.Number.
+// Decode reads one JSON value. As in Python, whole numbers keep all digits, and the others are float64: 1e3 is 1000.0. A number that Go
+// would write otherwise than Python becomes json.Number.
 func Decode(text []byte, into *any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
