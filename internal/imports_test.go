@@ -27,7 +27,7 @@ var groups = map[string]string{
 	"framework": "deploy allocate host oneview rollout machine ironic base github.com/vmihailenco/msgpack/ " + terraform,
 	"resources": "framework deploy allocate host procedure oneview rollout machine ironic base " + terraform,
 	"actions":   "framework operator oneview machine ironic base " + terraform, "functions": "ironic " + terraform,
-	"datasources": "framework deploy host oneview machine ironic " + terraform,
+	"datasources": "framework deploy host oneview machine ironic base " + terraform,
 	"provider": "resources datasources actions functions framework oneview rollout machine throttle ironic base " + otel +
 		" " + terraform,
 	"main": "provider base " + terraform,

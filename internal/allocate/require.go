@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -216,14 +217,12 @@ func firstMatch(pattern *regexp.Regexp, texts ...string) expect.Answer {
 
 // numberOf returns a number of properties, which may be a text; 0 if there is none.
 func numberOf(properties map[string]any, key string) int64 {
-	switch value := properties[key].(type) {
-	case float64:
-		return int64(value)
-	case string:
-		number, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+	if text, is := properties[key].(string); is {
+		number, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		return number
 	}
-	return 0
+	number, _ := document.Number(properties[key])
+	return int64(number)
 }
 
 // withoutData is the reason for rejecting a node if its data do not tell whether it meets an attribute.

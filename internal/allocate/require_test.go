@@ -107,7 +107,7 @@ func TestRequirements_compareCables(t *testing.T) {
 	t.Parallel()
 	note := map[string]any{"52:54:00:aa:00:01": map[string]any{"switch": "leaf-1", "port": "Ethernet1/1"}}
 	heard := func(port string, listened bool) *ironic.Inventory {
-		i := inspection(`{"interfaces": [{"name": "eno1", "mac_address": "52:54:00:AA:00:01"}]}`)
+		i := inspection(`{"interfaces": [{"name": "eno1", "mac_address": "52:54:00:aa:00:01"}]}`)
 		if listened {
 			i.Neighbours = map[string]ironic.Neighbour{"eno1": {}}
 		}

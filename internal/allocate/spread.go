@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -42,11 +41,8 @@ func (s Spread) needsAllFields() bool {
 // valueAt returns a text, number or boolean of an object as text; "" if there is none.
 func valueAt(object map[string]any, key string) string {
 	if value, has := object[key]; has {
-		switch value.(type) {
-		case string, float64, bool:
-			return fmt.Sprint(value)
-		}
-		return ""
+		text, _ := ironic.Scalar(value)
+		return text
 	}
 	first, rest, nested := strings.Cut(key, ".")
 	inner, _ := object[first].(map[string]any)

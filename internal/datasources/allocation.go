@@ -52,7 +52,7 @@ func allocationAttributes() map[string]schema.Attribute {
 		"traits":          keys("Traits that the node must have."),
 		"candidate_nodes": keys("UUIDs of the nodes from which Ironic could select; empty for all nodes."),
 		"owner":           text("Project that must be the owner or lessee of the node."),
-		"extra_json":      document("Data that clients stored with the allocation, as JSON. Notes of this provider are left out."),
+		"extra_json":      jsonAttribute("Data that clients stored with the allocation, as JSON. Notes of this provider are left out."),
 		"node_id":         text("UUID of the reserved node; null without one."), "node_name": text("Name of the reserved node."),
 		"state":      text("`allocating`, `active` or `error`."),
 		"last_error": text("Why Ironic found no node; null without an error."), "created_at": text("Time of creation (RFC 3339)."),

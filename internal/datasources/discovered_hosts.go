@@ -42,7 +42,8 @@ func discoveredAttributes() map[string]schema.Attribute {
 		"ip":       text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
 		"disks_gb": schema.MapAttribute{
 			ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by name, such " +
-				"as `/dev/sda`. Other facts about them are in `data.metal_host`.",
+				"as `/dev/sda`; after an inspection by Redfish `480GB SSD` and `480GB SSD (2)`. Other facts about them are " +
+				"in `data.metal_host`.",
 		},
 	}
 }

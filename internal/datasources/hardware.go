@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -164,7 +165,7 @@ func raidValue(node *ironic.Node) types.Object {
 	if err != nil || len(node.RAIDConfig) == 0 {
 		return types.ObjectNull(kinds)
 	}
-	_ = json.Unmarshal(content, &config) // what has another type stays unknown
+	_ = document.Decode(content, &config) // what has another type stays unknown
 	volume := types.ObjectType{AttrTypes: typesOf(volumeAttributes())}
 	volumes := []attr.Value{}
 	for _, d := range config.Disks {
@@ -222,7 +223,7 @@ func readNeighbours(_ context.Context, r *reader) (attr.Value, error) {
 		}
 	}
 	for _, card := range inventory.Interfaces {
-		mac := strings.ToLower(card.MAC)
+		mac := card.MAC
 		n, listened := inventory.Neighbours[card.Name]
 		repeats := n == (ironic.Neighbour{}) && values[mac] != nil // such as a VLAN with the MAC address of its card
 		if listened && mac != "" && !repeats {

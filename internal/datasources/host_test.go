@@ -143,8 +143,11 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 			map[string]any{"name": "eno1", "mac_address": s.MAC(1), "lldp": []any{[]any{1, "04525400ee0001"}, []any{2, "0545746831"}}},
 			map[string]any{"name": "eno2", "speed_mbps": 25000, "pci_address": "0000:18:00.1"},
 		},
-		"boot":  map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
-		"disks": []any{map[string]any{"name": "/dev/sda", "size": 960197124096, "by_path": "/dev/disk/by-path/pci-0000:3b:00.0"}},
+		"boot": map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
+		"disks": []any{map[string]any{
+			"name": "/dev/sda", "size": 960197124096, "by_path": "/dev/disk/by-path/pci-0000:3b:00.0",
+			"hctl": "0:2:0:1", "wwn_with_extension": "0x50002", "wwn_vendor_extension": "0x2",
+		}},
 	}, map[string]any{"parsed_lldp": map[string]any{"eno2": map[string]any{
 		"switch_chassis_id": "52:54:00:ee:00:02",
 		"switch_port_id":    "Ethernet1/18", "switch_system_name": "leaf-2",
@@ -166,6 +169,7 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 				"name": text("/dev/sda"), "size_bytes": knownvalue.Int64Exact(960197124096), "model": null, "vendor": null, "serial": null,
 				"wwn": null, "rotational": null,
 				"by_path": text("/dev/disk/by-path/pci-0000:3b:00.0"),
+				"hctl":    text("0:2:0:1"), "wwn_with_extension": text("0x50002"), "wwn_vendor_extension": text("0x2"),
 			})}),
 			"interfaces": knownvalue.ListExact([]knownvalue.Check{
 				knownvalue.ObjectExact(map[string]knownvalue.Check{

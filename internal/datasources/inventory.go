@@ -1,8 +1,6 @@
 package datasources
 
 import (
-	"strings"
-
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -13,16 +11,21 @@ import (
 
 func diskAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": text("Device name, such as `/dev/sda`."), "size_bytes": number("Size in bytes."), "model": text("Model."),
+		"name":       text("Device name, such as `/dev/sda`. An inspection by Redfish gives the model, which disks share."),
+		"size_bytes": number("Size in bytes."), "model": text("Model."),
 		"vendor": text("Vendor."), "serial": text("Serial number."), "wwn": text("World wide name."),
 		"by_path":    text("Path by the disk's place in the machine, such as `/dev/disk/by-path/pci-0000:18:00.0-scsi-0:2:0:0`."),
 		"rotational": flag("Whether the disk rotates."),
+		"hctl":       text("SCSI address: host, channel, target and LUN, such as `0:2:0:0`."),
+		"wwn_with_extension": text("World wide name with the extension of the vendor, which differs for each volume of a RAID " +
+			"controller."),
+		"wwn_vendor_extension": text("That extension."),
 	}
 }
 
 func interfaceAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": text("Device name, such as `eno1`."), "mac": text("MAC address."), "ipv4_address": text("IPv4 address."),
+		"name": text("Device name, such as `eno1`."), "mac": text("MAC address, in lower case."), "ipv4_address": text("IPv4 address."),
 		"ipv6_address": text("IPv6 address."), "has_carrier": flag("Whether the link was up."), "speed_mbps": number("Speed in Mbit/s."),
 		"pci_address": text("PCI address, such as `0000:18:00.0`."), "product": text("Product."), "vendor": text("Vendor."),
 		"switch_id": text("Switch that the card is connected to, by LLDP: usually its MAC address. Null if the ramdisk did not collect " +
@@ -70,7 +73,8 @@ func inventoryValue(i *ironic.Inventory) types.Object {
 		disks = append(disks, types.ObjectValueMust(diskType.AttrTypes, map[string]attr.Value{
 			"name": orNull(d.Name), "size_bytes": framework.Positive(d.Size), "model": orNull(d.Model), "vendor": orNull(d.Vendor),
 			"serial": orNull(d.Serial), "wwn": orNull(d.WWN), "by_path": orNull(d.ByPath),
-			"rotational": types.BoolPointerValue(d.Rotational),
+			"rotational": types.BoolPointerValue(d.Rotational), "hctl": orNull(d.HCTL),
+			"wwn_with_extension": orNull(d.WWNWithExtension), "wwn_vendor_extension": orNull(d.WWNVendorExtension),
 		}))
 	}
 	interfaces := []attr.Value{}
@@ -89,7 +93,7 @@ func inventoryValue(i *ironic.Inventory) types.Object {
 		"product": orNull(i.System.Product), "bios_version": orNull(i.System.Firmware.Version),
 		"cpu_arch": orNull(i.CPU.Architecture), "cpu_model": orNull(i.CPU.Model), "cpus": framework.Positive(i.CPU.Count),
 		"memory_mb": framework.Positive(i.Memory.PhysicalMB), "boot_mac": orNull(i.BootMAC()), "bmc_address": orNull(i.BMC()),
-		"bmc_mac": orNull(strings.ToLower(i.BMCMAC)),
+		"bmc_mac": orNull(i.BMCMAC),
 		"disks":   types.ListValueMust(diskType, disks), "interfaces": types.ListValueMust(interfaceType, interfaces),
 	})
 }

@@ -35,9 +35,9 @@ func nodeAttributes() map[string]schema.Attribute {
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to " +
 			"rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
 		"traits":           keys("Traits of the node."),
-		"properties_json":  document("Properties of the node, as JSON. Decode it with `jsondecode`."),
-		"extra_json":       document("Data that clients stored with the node, as JSON. Notes of this provider are left out."),
-		"driver_info_json": document("Settings of the driver, as JSON. Ironic masks the secrets."),
+		"properties_json":  jsonAttribute("Properties of the node, as JSON. Decode it with `jsondecode`."),
+		"extra_json":       jsonAttribute("Data that clients stored with the node, as JSON. Notes of this provider are left out."),
+		"driver_info_json": jsonAttribute("Settings of the driver, as JSON. Ironic masks the secrets."),
 		"capabilities": schema.MapAttribute{
 			ElementType: types.StringType, Computed: true,
 			MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode`.",
@@ -45,7 +45,7 @@ func nodeAttributes() map[string]schema.Attribute {
 	}
 }
 
-func document(description string) schema.StringAttribute {
+func jsonAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, CustomType: framework.JSONType{}, MarkdownDescription: description}
 }
 

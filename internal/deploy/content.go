@@ -261,10 +261,11 @@ func (d Deployment) Digest() string {
 	if len(d.Triggers) > 0 {
 		parts = append(parts, d.Triggers)
 	}
-	text, err := json.Marshal(parts)
-	if err != nil {
+	var content any
+	if !ironic.Normalise(parts, &content) {
 		return ""
 	}
+	text, _ := json.Marshal(content) // it was decoded from JSON
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

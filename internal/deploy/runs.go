@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
@@ -26,7 +27,7 @@ func SettingsOf(n *ironic.Node) InstanceSettings {
 		value := n.InstanceInfo[key]
 		if text, is := value.(string); is { // some clients write JSON as a text
 			var object map[string]any
-			if json.Unmarshal([]byte(text), &object) == nil {
+			if document.Decode([]byte(text), &object) == nil {
 				value = object
 			}
 		}

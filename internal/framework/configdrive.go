@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
 )
 
@@ -138,12 +138,12 @@ func (ConfigDriveNetworkData) ValidateString(_ context.Context, req validator.St
 }
 
 func networkFaults(req validator.StringRequest, check func(document any) []networkdata.Fault) string {
-	var document any
-	if !IsSet(req.ConfigValue) || json.Unmarshal([]byte(req.ConfigValue.ValueString()), &document) != nil {
+	var content any
+	if !IsSet(req.ConfigValue) || document.Decode([]byte(req.ConfigValue.ValueString()), &content) != nil {
 		return ""
 	}
 	var lines []string
-	for _, fault := range check(document) {
+	for _, fault := range check(content) {
 		fault.Path = cmp.Or(fault.Path, "The document")
 		lines = append(lines, "  "+fault.Path+": "+fault.Must)
 	}

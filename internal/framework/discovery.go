@@ -87,13 +87,17 @@ func DiscoveredFacts(h naming.Host) map[string]attr.Value {
 	}
 }
 
-// disksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has. It is
-// a map, because a computed list may not have computed children, and of numbers, because a machine can have dozens of disks and the plan
-// shows all of them. It is null if the inventory has none.
+// disksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has: a
+// second disk of the same name gets a number. It is a map, because a computed list may not have computed children, and of numbers, because
+// a machine can have dozens of disks and the plan shows all of them. It is null if the inventory has none.
 func disksValue(disks []naming.Disk) types.Map {
 	sizes := map[string]attr.Value{}
 	for _, d := range disks {
-		sizes[d.Name] = types.Int64Value(d.GiB())
+		key := d.Name
+		for n := 2; sizes[key] != nil; n++ {
+			key = fmt.Sprintf("%s (%d)", d.Name, n)
+		}
+		sizes[key] = types.Int64Value(d.GiB())
 	}
 	if len(sizes) == 0 {
 		return types.MapNull(types.Int64Type)

@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 // JSONType is the type of attributes that are JSON in text. Documents that differ only in spelling are equal. Unlike that of
@@ -71,8 +73,7 @@ func (v JSON) Spelling() string { return normalized(v.ValueString()) }
 // StringSemanticEquals reports whether another value has the same meaning.
 func (v JSON) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
 	o, same := other.(JSON)
-	a, b := normalized(v.ValueString()), normalized(o.ValueString())
-	return same && a != "" && a == b, nil
+	return same && ironic.SameJSON(json.RawMessage(v.ValueString()), json.RawMessage(o.ValueString())), nil
 }
 
 // ValidateAttribute adds an error for a text that is not JSON. It says where, and shows nothing of the text.
@@ -119,16 +120,4 @@ func NotJSON(text string) string {
 		return "it ends too early, at " + place
 	}
 	return "the fault is at " + place
-}
-
-// normalized returns a document in one spelling, with the digits of its numbers; "" if it is not JSON.
-func normalized(text string) string {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var document any
-	if decoder.Decode(&document) != nil {
-		return ""
-	}
-	spelled, _ := json.Marshal(document) //nolint:errchkjson // it was decoded from JSON
-	return string(spelled)
 }

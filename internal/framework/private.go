@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -85,18 +86,18 @@ func load[D any](ctx context.Context, private GettablePrivate, key string) D {
 	return decode[D](text)
 }
 
-func decode[D any](text []byte) (document D) {
+func decode[D any](text []byte) (readable D) {
 	var whole D
-	if json.Unmarshal(text, &whole) == nil {
+	if document.Decode(text, &whole) == nil {
 		return whole
 	}
 	for name, value := range fieldsOf(text) {
 		var part D
-		if one := encode(map[string]json.RawMessage{name: value}); json.Unmarshal(one, &part) == nil {
-			_ = json.Unmarshal(one, &document) // it can be read
+		if one := encode(map[string]json.RawMessage{name: value}); document.Decode(one, &part) == nil {
+			_ = document.Decode(one, &readable) // it can be read
 		}
 	}
-	return document
+	return readable
 }
 
 // encode returns a document as JSON; nil if it says nothing. The documents leave out values that are zero.
@@ -151,7 +152,7 @@ func PlanSteps[S any](ctx context.Context, req resource.ModifyPlanRequest, resp 
 // must not record what no plan has decided.
 func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *diag.Diagnostics) (steps []S) {
 	text := load[serverNotes](ctx, private, serverKey).Steps
-	if err := json.Unmarshal(text, &steps); err != nil || steps == nil {
+	if err := document.Decode(text, &steps); err != nil || steps == nil {
 		diags.AddError("The provider has a bug", "The plan has no steps, so nothing was done. Plan again, and report it if that "+
 			"does not help.")
 	}

@@ -3,7 +3,6 @@ package framework
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -141,7 +141,7 @@ func argumentsOf(text JSON, at path.Path, diags *diag.Diagnostics) map[string]an
 	if !IsSet(text) {
 		return args
 	}
-	if json.Unmarshal([]byte(text.ValueString()), &args) != nil || args == nil {
+	if document.Decode([]byte(text.ValueString()), &args) != nil || args == nil {
 		diags.AddAttributeError(at, "Not a JSON object", "The arguments of a step must be a JSON object.")
 		return map[string]any{}
 	}

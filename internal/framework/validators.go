@@ -89,13 +89,7 @@ var (
 	}
 	// MACAddress accepts the spelling that Ironic uses, and suggests it for any other.
 	MACAddress = text{
-		summary: "Not a MAC address", must: "must be a MAC address such as 52:54:00:aa:bb:01", ok: macPattern.MatchString,
-		why: func(s string) string {
-			if other := strings.ToLower(strings.ReplaceAll(s, "-", ":")); macPattern.MatchString(other) {
-				return fmt.Sprintf("Write %q as %q, as Ironic does.", s, other)
-			}
-			return ""
-		},
+		summary: "Not a MAC address", must: "must be a MAC address such as 52:54:00:aa:bb:01", ok: isCard, why: whyNoCard,
 	}
 	// RAIDLevel accepts Ironic's names of RAID levels, and suggests them for other usual names.
 	RAIDLevel = text{
@@ -274,7 +268,11 @@ func (v JSONObjectValue) ValidateDynamic(ctx context.Context, req validator.Dyna
 
 // Patterns of the MAC addresses, names, traits and UUIDs that Ironic accepts.
 var (
-	macPattern  = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+	macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+	// infinibandPattern is the address of an IPoIB device. Ironic's agent makes 6 bytes and a client ID of its last 8
+	// (ironic_python_agent/hardware_managers/mlnx.py).
+	infinibandPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){19}$`)
+
 	namePattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
 	// traitPattern has the prefix of custom traits, and then the namespaces of os-traits.
 	traitPattern = regexp.MustCompile(`^(CUSTOM|COMPUTE|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+$`)
@@ -283,6 +281,26 @@ var (
 	datapathPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 	UUIDPattern     = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
+
+// isCard reports whether a text is the MAC address of a network card, in Ironic's spelling. Zeros and addresses of groups are none.
+func isCard(s string) bool {
+	return macPattern.MatchString(s) && s != "00:00:00:00:00:00" && strings.Contains("02468ace", s[1:2])
+}
+
+func whyNoCard(s string) string {
+	other := ironic.MAC(strings.TrimSpace(s))
+	switch {
+	case infinibandPattern.MatchString(other):
+		guid := other[len(other)-len("7c:fe:90:03:00:29:26:52"):]
+		return fmt.Sprintf("%q is the InfiniBand address of a card, with 20 bytes. Write %q, and extra_json = "+
+			"jsonencode({ client-id = %q }) for this port.", s, guid[:9]+guid[15:], "ff:00:00:00:00:00:02:00:00:02:c9:00:"+guid)
+	case isCard(other):
+		return fmt.Sprintf("Write %q as %q, as Ironic does.", s, other)
+	case macPattern.MatchString(other):
+		return fmt.Sprintf("%q is no address of a network card: it stands for none, or for several.", s)
+	}
+	return ""
+}
 
 // lowered suggests the spelling of Ironic if only that makes a text valid; "" if not.
 func lowered(s string, ok func(string) bool) string {

@@ -72,6 +72,14 @@ func TestLowerCase_isProposed(t *testing.T) {
 		{UUID, "6A0D3A2E-5B3C-4C9A-9A55-0C1F5E7D4B21", `Write "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`},
 		{UUID, "rack1", "must be a UUID"},
 		{MACAddress, "52-54-00-AA-BB-01", `"52:54:00:aa:bb:01", as Ironic does`},
+		{MACAddress, " 52:54:00:aa:bb:01", `"52:54:00:aa:bb:01", as Ironic does`},
+		{MACAddress, "00:00:00:00:00:00", "is no address of a network card"},
+		{MACAddress, "FF:FF:FF:FF:FF:FF", "is no address of a network card"},
+		{MACAddress, "01-00-5e-00-00-01", "is no address of a network card"},
+		{
+			MACAddress, "a0:00:00:27:fe:80:00:00:00:00:00:00:7c:fe:90:03:00:29:26:52", `Write "7c:fe:90:29:26:52", and extra_json = ` +
+				`jsonencode({ client-id = "ff:00:00:00:00:00:02:00:00:02:c9:00:7c:fe:90:03:00:29:26:52" })`,
+		},
 	} {
 		var resp validator.StringResponse
 		tt.rule.ValidateString(t.Context(), validator.StringRequest{ConfigValue: types.StringValue(tt.value)}, &resp)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -29,7 +30,7 @@ func toJSON(v attr.Value) any {
 	case types.Int64:
 		return v.ValueInt64()
 	case types.Number:
-		return json.Number(v.ValueBigFloat().Text('g', -1))
+		return json.Number(v.ValueBigFloat().Text('f', -1))
 	case types.Object:
 		return allToJSON(v.Attributes())
 	case types.Map:
@@ -67,8 +68,6 @@ func fromJSON(ctx context.Context, v any) attr.Value {
 		return types.StringValue(v)
 	case bool:
 		return types.BoolValue(v)
-	case float64:
-		return types.NumberValue(big.NewFloat(v))
 	case json.Number:
 		if f, _, err := big.ParseFloat(v.String(), 10, 512, big.ToNearestEven); err == nil {
 			return types.NumberValue(f)
@@ -167,11 +166,11 @@ func heldKeys(old, actual map[string]any) (now map[string]any, same bool) {
 
 // JSONDocument returns the object in a JSON attribute; nil if it is null, unknown or not an object.
 func JSONDocument(v JSON) map[string]any {
-	var document map[string]any
+	var object map[string]any
 	if IsSet(v) {
-		_ = json.Unmarshal([]byte(v.ValueString()), &document) // nil without an object
+		_ = document.Decode([]byte(v.ValueString()), &object) // nil without an object
 	}
-	return document
+	return object
 }
 
 // RefreshJSON returns a JSON object in Ironic as the value of an attribute; null if it is empty. It keeps the user's spelling of an

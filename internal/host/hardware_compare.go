@@ -255,10 +255,7 @@ func sameSize(want, have any) bool {
 func volumesText(volumes []ironic.LogicalDisk) string {
 	var texts []string
 	for _, v := range volumes {
-		level, size := "RAID "+v.Level, fmt.Sprint(v.SizeGB)+" GiB"
-		if number, is := v.SizeGB.(float64); is { // of an answer
-			size = strconv.FormatFloat(number, 'f', -1, 64) + " GiB"
-		}
+		level, size := "RAID "+v.Level, ironic.BIOSSetting{Value: v.SizeGB}.Text()+" GiB"
 		if v.Level == "JBOD" {
 			level = v.Level
 		}

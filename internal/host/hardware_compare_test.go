@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func TestDifferences(t *testing.T) {
 		},
 		"another name": {
 			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX", Name: "os"}),
-			found(ironic.LogicalDisk{Level: "1", SizeGB: 1e6, Name: "data"}), "the volumes are RAID 1 of 1000000 GiB, not RAID 1 of the " +
+			found(ironic.LogicalDisk{Level: "1", SizeGB: json.Number("1000000"), Name: "data"}), "the volumes are RAID 1 of 1000000 GiB, not RAID 1 of the " +
 				"rest of the space",
 		},
 		"a volume more": {

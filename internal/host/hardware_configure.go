@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -181,7 +182,7 @@ func raidOf(node *ironic.Node) []ironic.LogicalDisk {
 	}
 	text, err := json.Marshal(node.RAIDConfig)
 	if err == nil {
-		_ = json.Unmarshal(text, &config) // drivers may add what they like
+		_ = document.Decode(text, &config) // drivers may add what they like
 	}
 	return config.LogicalDisks
 }
@@ -195,7 +196,7 @@ func unfitError(node *ironic.Node, unfit []Unfit) *failure.Error {
 	return &failure.Error{
 		Node: node, Fact: fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s",
 			ironic.NodeLabel(node), strings.Join(reasons, " ")),
-		Advice: "Correct bios_settings. The data source metal_host with include = [\"bios\"] shows what the BIOS accepts.",
+		Advice: "Correct bios_settings. The data source metal_host with include = [\"bios_settings\"] shows what the BIOS accepts.",
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -320,7 +319,7 @@ func removePorts(ctx context.Context, m *machine.Machine, macs []string) (err er
 func removeGroupAddresses(ctx context.Context, m *machine.Machine, macs []string) error {
 	groups, err := m.Site().Ironic.PortGroups(ctx, m.Node().UUID)
 	for i := 0; err == nil && i < len(groups); i++ {
-		if slices.Contains(macs, identity.MAC(groups[i].Address)) {
+		if slices.Contains(macs, ironic.MAC(groups[i].Address)) {
 			_, err = m.Site().Ironic.RemovePortGroupAddress(ctx, groups[i])
 		}
 	}

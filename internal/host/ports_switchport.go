@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -151,7 +152,7 @@ func wrongSize(all map[string]any) string {
 
 // isWhole reports whether a JSON value is a whole number within bounds.
 func isWhole(value any, least, most int) bool {
-	number, is := value.(float64)
+	number, is := document.Number(value)
 	return is && number == math.Trunc(number) && number >= float64(least) && number <= float64(most)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -202,7 +203,7 @@ func (w *Settings) settingsOn(node *ironic.Node) current {
 		has.written = w.Settings.ByPath()
 	}
 	if text, err := json.Marshal(node); err == nil {
-		_ = json.Unmarshal(text, &has.node) // it was just marshalled
+		_ = document.Decode(text, &has.node) // it was just marshalled
 	}
 	info := node.DriverInfo
 	if node.Hidden.DriverInfo {

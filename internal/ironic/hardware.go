@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -46,8 +47,8 @@ func (s BIOSSetting) Text() string {
 	switch value := s.Value.(type) {
 	case nil:
 		return ""
-	case float64:
-		return strconv.FormatFloat(value, 'f', -1, 64)
+	case json.Number:
+		return document.Digits(value)
 	}
 	return fmt.Sprint(s.Value)
 }

@@ -29,7 +29,12 @@ type Disk struct {
 	Serial     string `json:"serial"`
 	WWN        string `json:"wwn"`
 	Rotational *bool  `json:"rotational"`
-	ByPath     string `json:"by_path"`
+	HCTL       string `json:"hctl"`
+
+	WWNWithExtension   string `json:"wwn_with_extension"`
+	WWNVendorExtension string `json:"wwn_vendor_extension"`
+
+	ByPath string `json:"by_path"`
 }
 
 // Inventory is the part of an inspection's result that Terraform shows.
@@ -95,7 +100,7 @@ func (c *Client) Inventory(ctx context.Context, id string) (*Inventory, error) {
 	if api.IsNotFound(err) {
 		return c.introspection(ctx, id)
 	}
-	answer.Inventory.addNeighbours(answer.Data)
+	answer.Inventory.settle(answer.Data)
 	return answer.Inventory, lenient(err)
 }
 
@@ -124,14 +129,14 @@ func (c *Client) introspection(ctx context.Context, id string) (*Inventory, erro
 	if err = c.Wrap(ctx, err); api.IsStatus(err, http.StatusNotFound, "not found for node") { // other 404s are errors of the setup
 		return nil, nil //nolint:nilnil // a node without a result is usual
 	}
-	answer.Inventory.addNeighbours(answer.pluginData)
+	answer.Inventory.settle(answer.pluginData)
 	return answer.Inventory, lenient(err)
 }
 
 // BootMAC returns the MAC address from which the machine booted its ramdisk, in lower case; "" if unknown. The ramdisk reports it
 // like PXE firmware, such as 01-52-54-00-aa-bb-01, or as a plain MAC address.
 func (i *Inventory) BootMAC() string {
-	mac := strings.ToLower(strings.ReplaceAll(i.Boot.PXEInterface, "-", ":"))
+	mac := MAC(i.Boot.PXEInterface)
 	if len(mac) == len("01:52:54:00:aa:bb:01") {
 		mac = mac[3:]
 	}
@@ -164,14 +169,14 @@ func (i *Inventory) BMC() string {
 	return ""
 }
 
-// Addresses returns the MAC addresses of the network cards in lower case.
+// Addresses returns the MAC addresses of the network cards.
 func (i *Inventory) Addresses() []string {
 	if i == nil {
 		return nil
 	}
 	var addresses []string
 	for _, nic := range i.Interfaces {
-		addresses = append(addresses, strings.ToLower(nic.MAC))
+		addresses = append(addresses, nic.MAC)
 	}
 	return addresses
 }
@@ -216,8 +221,12 @@ type announcement struct {
 }
 
 func (a announcement) neighbour() Neighbour {
+	id := announced(a.ChassisID)
+	if macPattern.MatchString(id) {
+		id = MAC(id)
+	}
 	return Neighbour{
-		SwitchID: announced(a.ChassisID), SwitchName: announced(a.SystemName), PortID: portName(announced(a.PortID)),
+		SwitchID: id, SwitchName: announced(a.SystemName), PortID: portName(announced(a.PortID)),
 		PortDescription: announced(a.PortDescription),
 	}
 }
@@ -245,15 +254,19 @@ func portName(id string) string {
 	return cmp.Or(printable(value), id)
 }
 
-// addNeighbours adds what LLDP says about the network cards of an inventory. What the ramdisk received comes first, because Ironic's
+// settle writes the MAC addresses of an inventory as Ironic does, because an inspection by Redfish keeps the BMC's spelling, and adds what
+// LLDP says about the network cards. What the ramdisk received comes first, because Ironic's
 // hooks leave out what they cannot read.
-func (i *Inventory) addNeighbours(data pluginData) {
+func (i *Inventory) settle(data pluginData) {
 	if i == nil {
 		return
 	}
 	i.Neighbours, i.Unrelated = map[string]Neighbour{}, map[string]Neighbour{}
 	related := map[string]bool{}
-	for _, card := range i.Interfaces {
+	i.BMCMAC = MAC(i.BMCMAC)
+	for n := range i.Interfaces {
+		card := &i.Interfaces[n]
+		card.MAC = MAC(card.MAC)
 		related[card.Name] = true
 		n, listened := readLLDP(data.Raw[card.Name])
 		if !listened {

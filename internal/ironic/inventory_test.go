@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 )
 
@@ -77,6 +78,11 @@ func TestInventory_addsNeighbours(t *testing.T) {
 			`null`, `{"parsed_lldp": {"NIC.1-1": ` + parsed + `}}`, nil,
 			map[string]Neighbour{"NIC.1-1": hooked},
 		},
+		"Redfish, a switch in capitals": {
+			`null`, `{"parsed_lldp": {"eno1": ` + strings.Replace(parsed, "ee:00", "EE:00", 1) + `}}`,
+			map[string]Neighbour{"eno1": hooked},
+			nil,
+		},
 		"Redfish, digits": {
 			`null`,
 			`{"parsed_lldp": {"eno1": {"switch_port_id": "45:74:68:31"}, "2": {"switch_port_id": "52:54:00:AA:bb:01"}}}`,
@@ -94,9 +100,23 @@ func TestInventory_addsNeighbours(t *testing.T) {
 			json.Unmarshal([]byte(tt.data), &data)); err != nil {
 			t.Fatal(err)
 		}
-		i.addNeighbours(data)
+		i.settle(data)
 		if !maps.Equal(i.Neighbours, tt.want) || !maps.Equal(i.Unrelated, tt.unrelated) {
 			t.Errorf("%s: %v and %v, want %v and %v", name, i.Neighbours, i.Unrelated, tt.want, tt.unrelated)
 		}
+	}
+}
+
+// An inspection by Redfish keeps the spelling of the BMC.
+func TestInventory_addressesAreInLowerCase(t *testing.T) {
+	t.Parallel()
+	i := Inventory{BMCMAC: "52-54-00-AA-00-09"}
+	const cards = `{"interfaces": [{"name": "NIC1", "mac_address": "52:54:00:AA:00:01"}, {"name": "NIC2"}]}`
+	if err := json.Unmarshal([]byte(cards), &i); err != nil {
+		t.Fatal(err)
+	}
+	i.settle(pluginData{})
+	if i.Interfaces[0].MAC != "52:54:00:aa:00:01" || i.Interfaces[1].MAC != "" || i.BMCMAC != "52:54:00:aa:00:09" {
+		t.Errorf("%+v", i)
 	}
 }

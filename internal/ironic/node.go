@@ -103,6 +103,9 @@ func (c *Client) Node(ctx context.Context, ref string) (*Node, error) {
 
 var macPattern = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
 
+// MAC writes a MAC address as Ironic does.
+func MAC(address string) string { return strings.ToLower(strings.ReplaceAll(address, "-", ":")) }
+
 // FindNode returns a node by UUID, name, the MAC address of a port, or "bmc:ADDRESS". It returns an error if no node or several
 // nodes match.
 func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
@@ -112,13 +115,13 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 	if !macPattern.MatchString(ref) {
 		return c.Node(ctx, ref)
 	}
-	address := strings.ToLower(strings.ReplaceAll(ref, "-", ":"))
+	address := MAC(ref)
 	ports, err := api.List[Port](ctx, c.Conn, "ports/detail", "ports", url.Values{"address": {address}})
 	if err != nil {
 		return nil, err
 	}
 	if len(ports) == 0 {
-		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address, Ours: true}
 	}
 	return c.Node(ctx, ports[0].NodeUUID)
 }
@@ -130,13 +133,15 @@ func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, erro
 	}
 	var found []*Node
 	for i := range all {
-		if driverinfo.BMCAddress(all[i].DriverInfo) == address {
+		if named, err := driverinfo.NamesBMC(address, all[i].DriverInfo); err != nil {
+			return nil, err
+		} else if named {
 			found = append(found, &all[i])
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address, Ours: true}
 	case 1:
 		return found[0], nil
 	}
@@ -260,7 +265,7 @@ func (c *Client) NodeOfInstance(ctx context.Context, instance string) (*Node, er
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance, Ours: true}
 	}
 	return &found[0], nil
 }

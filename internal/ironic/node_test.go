@@ -18,15 +18,21 @@ func TestNode_findByAnyKey(t *testing.T) {
 	fake.Set("node-002", "driver_info", map[string]any{"ipmi_address": "192.0.2.8"})
 	want := nodeOf(t, fake, "node-001").UUID
 	client := newClient(fake)
-	for _, ref := range []string{want, "node-001", "52:54:00:00:01:00", "52:54:00:00:01:01", "52-54-00-00-01-00", "bmc:192.0.2.7"} {
+	for _, ref := range []string{
+		want, "node-001", "52:54:00:00:01:00", "52:54:00:00:01:01", "52-54-00-00-01-00", "bmc:192.0.2.7",
+		"bmc:192.0.2.7:8443", "bmc:redfish-virtualmedia://192.0.2.7:8443/redfish/v1/Systems/1",
+	} {
 		if node, err := client.FindNode(t.Context(), ref); err != nil || node.UUID != want {
 			t.Errorf("%s: %+v, %v", ref, node, err)
 		}
 	}
-	for _, ref := range []string{ironic.NewUUID(), "node-777", "52:54:00:ff:ff:ff", "bmc:192.0.2.9"} {
+	for _, ref := range []string{ironic.NewUUID(), "node-777", "52:54:00:ff:ff:ff", "bmc:192.0.2.9", "bmc:redfish://192.0.2.7"} {
 		if _, err := client.FindNode(t.Context(), ref); !api.IsNotFound(err) {
 			t.Errorf("%s: %v, want not found", ref, err)
 		}
+	}
+	if _, err := client.FindNode(t.Context(), "bmc:192.0.2.7/24"); err == nil || !strings.Contains(err.Error(), "has a prefix length") {
+		t.Errorf("a prefix length: %v", err)
 	}
 	if _, err := client.FindNode(t.Context(), "bmc:192.0.2.8"); err == nil ||
 		!strings.Contains(err.Error(), "2 nodes have the BMC address") {

@@ -1,10 +1,12 @@
 package ironic
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Settings are attributes of a node, by name. Of driver_info, properties and extra they have single keys. Attributes and keys that they do
@@ -79,8 +81,8 @@ func Scalar(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case map[string]any, []any, nil:
 		return "", false
-	case float64:
-		return big.NewFloat(v).Text('f', -1), true
+	case json.Number:
+		return document.Digits(v), true
 	}
 	return fmt.Sprint(value), true
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // Patch is a list of edits of a node. Attributes and keys of maps that it does not name stay as they are.
@@ -131,14 +133,35 @@ func (p Patch) Holds(extra map[string]any) bool {
 	return true
 }
 
-// SameJSON reports whether two values have the same JSON encoding: 4 and 4.0 have, "4" and 4 have not.
+// SameJSON reports whether two values mean the same in JSON: 4 and 4.0 do, "4" and 4 do not.
 func SameJSON(a, b any) bool {
 	var x, y any
 	return Normalise(a, &x) && Normalise(b, &y) && reflect.DeepEqual(x, y)
 }
 
-// Normalise converts a value to its decoded JSON form, and reports whether it could be encoded.
+// Normalise converts a value to its decoded JSON form, with one form for each number, and reports whether it could be encoded.
 func Normalise(v any, into *any) bool {
 	text, err := json.Marshal(v)
-	return err == nil && json.Unmarshal(text, into) == nil
+	if err != nil || document.Decode(text, into) != nil {
+		return false
+	}
+	*into = sameNumbers(*into)
+	return true
+}
+
+// sameNumbers gives the numbers in a value the form that all numbers of their value have.
+func sameNumbers(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		return json.Number(document.Digits(value))
+	case map[string]any:
+		for key, item := range value {
+			value[key] = sameNumbers(item)
+		}
+	case []any:
+		for i, item := range value {
+			value[i] = sameNumbers(item)
+		}
+	}
+	return value
 }

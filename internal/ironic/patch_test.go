@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -64,7 +65,7 @@ func TestPatch_answersAsReadsDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, node := range map[string]*ironic.Node{"patch": patched, "read": read} {
-		if n, ok := node.Extra["count"].(float64); !ok || n != 3 {
+		if n, ok := document.Number(node.Extra["count"]); !ok || n != 3 {
 			t.Errorf("%s: the number is %T %v", name, node.Extra["count"], node.Extra["count"])
 		}
 	}

@@ -36,6 +36,10 @@ locals {
       [for a in local.addresses[name] : "${a.address} of interface ${a.interface} is not an address with a prefix length" if a.subnet == "" || !strcontains(a.address, "/")],
       [for ip in machine.primary_ips : "its primary address ${ip} is on none of its interfaces" if length(local.addresses[name]) > 0 && !contains(local.addresses[name][*].ip, local.ip[ip])],
       [
+        for a in local.unlisted[name] : "its primary address ${a.address} of interface ${a.interface} is in none of networks, so that it has no default route and no name server${length(a.within) == 0 ? "" : ": ${a.within[0]} contains it, with another prefix length"}"
+        if length(a.within) > 0 || length(local.unlisted[name]) == length(local.primary[name])
+      ],
+      [
         for version, separator in { IPv4 = ".", IPv6 = ":" } : "the networks of its primary addresses have several ${version} gateways: name one address of each IP version in primary_ips"
         if length(distinct([for g in local.gateways[name] : g.router if strcontains(g.router, separator) && (separator == ":" || !strcontains(g.router, ":"))])) > 1
       ],

@@ -96,9 +96,20 @@ locals {
     }) if var.static_addresses && length(local.addressed[name]) > 0 && length(local.faults[name]) == 0
   }
 
+  # Primary addresses in no listed network, if no other of their IP version is in one, and the listed networks that contain them with another prefix length.
+  unlisted = {
+    for name, primary in local.primary : name => [
+      for a in primary : merge(a, { within = [for subnet, _ in local.subnets : subnet if try(cidrsubnet("${a.ip}/${split("/", subnet)[1]}", 0, 0) == subnet, false)] })
+      if var.static_addresses && length(local.subnets) > 0 && a.subnet != "" && !contains([for p in primary : strcontains(p.ip, ":") if contains(keys(local.subnets), p.subnet)], strcontains(a.ip, ":"))
+    ]
+  }
+
+  # What inventories write for no address is none. An address alone has no prefix length, and brackets if it is of IPv6.
+  bmcs  = { for name, machine in local.machines : name => try(replace(trimspace(machine.bmc_address), "/^(?i:n/?a|none|null|unknown|tbd|-+)$/", ""), "") }
+  hosts = { for name, bmc in local.bmcs : name => split("/", bmc)[0] }
   bmc_addresses = {
-    for name, machine in local.machines : name => try(trimspace(machine.bmc_address), "") == "" ? null : (
-      strcontains(machine.bmc_address, "://") ? machine.bmc_address : format(var.bmc_address_format, strcontains(machine.bmc_address, ":") ? "[${split("/", machine.bmc_address)[0]}]" : split("/", machine.bmc_address)[0])
+    for name, bmc in local.bmcs : name => bmc == "" ? null : strcontains(bmc, "://") ? bmc : (
+      format(var.bmc_address_format, length(regexall(":", local.hosts[name])) > 1 && !startswith(bmc, "[") ? "[${local.hosts[name]}]" : local.hosts[name])
     )
   }
   hostnames = { for name, machine in local.machines : name => coalesce(machine.hostname, lower(name)) }

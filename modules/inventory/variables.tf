@@ -3,7 +3,7 @@ variable "machines" {
     Machines by name, as an inventory has them. A missing value and null are the same.
 
     * `status`: its status in the inventory, in any letter case: see `statuses`.
-    * `bmc_address`: IP address or host name of the BMC, also with a prefix length, or a whole address as in `bmc.address` of `metal_host`.
+    * `bmc_address`: IP address or host name of the BMC, also with a port or a prefix length, or a whole address as in `bmc.address` of `metal_host`.
     * `interfaces`: its interfaces by name. Leave out those of the BMC.
     * `primary_ips`: the addresses at which others reach the machine, at most one of each IP version, with or without prefix length. The
       first is `address` in the module fleet. Default routes and name servers come from the networks of these addresses. Default: all
@@ -52,6 +52,7 @@ variable "networks" {
   description = <<-EOT
     What the machines need to know of networks, by subnet, such as `203.0.113.0/24`. `gateway` is the router of the default route, and
     `routes` are further routes, each with `to` and `via`. An inventory may list more networks than the machines use.
+    If it lists any, the primary addresses of each machine must be in one, with its prefix length.
   EOT
   type = map(object({
     gateway = optional(string)

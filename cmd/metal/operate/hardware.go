@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
@@ -75,7 +75,7 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 		text = string(content)
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
-		if err := json.Unmarshal([]byte(text), &steps); err != nil {
+		if err := document.Decode([]byte(text), &steps); err != nil {
 			return nil, fmt.Errorf("it is no JSON list of steps: %w", err)
 		}
 	} else {

@@ -8,7 +8,7 @@ output "serial_number" {
 }
 
 output "disks_in_gib" {
-  value = try({ for disk in data.metal_host.inspected.inventory.disks : disk.name => floor(disk.size_bytes / pow(1024, 3)) }, {})
+  value = try([for disk in data.metal_host.inspected.inventory.disks : floor(disk.size_bytes / pow(1024, 3))], []) # disks may share a name
 }
 
 # By LLDP, if the ramdisk collects it.

@@ -326,7 +326,7 @@ func introspected(data, all map[string]any, valid []string) {
 	data["cpus"], data["cpu_arch"] = api.Object(inventory["cpu"])["count"], api.Object(inventory["cpu"])["architecture"]
 	data["memory_mb"] = api.Object(inventory["memory"])["physical_mb"]
 	data["local_gb"] = 0.0
-	if size, known := api.Object(data["root_disk"])["size"].(float64); known {
+	if size, known := api.Number(api.Object(data["root_disk"])["size"]); known {
 		data["local_gb"] = float64(int64(size)>>30 - 1) // ironic-inspector leaves one GiB for partitions
 	}
 	data["auto_discovered"] = true

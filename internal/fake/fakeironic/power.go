@@ -39,7 +39,7 @@ func (s *Server) putPower(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Minor < 27 && (soft || hasTimeout) {
 		return api.Reply{}, api.NotAcceptable()
 	}
-	if seconds, isNumber := timeout.(float64); hasTimeout && timeout != nil && !isNumber {
+	if seconds, isNumber := api.Number(timeout); hasTimeout && timeout != nil && !isNumber {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected an integer for timeout: %s", api.Text(timeout))
 	} else if isNumber && seconds <= 0 {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "timeout has to be positive integer")
@@ -70,7 +70,7 @@ func (s *Server) putPower(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	ignored := soft && n.Str("power_state") == conductor.PowerOn && s.IgnoresSoftOff != nil && s.IgnoresSoftOff(public(n))
 	if ignored && !n.Waitless(target) {
 		wait = conductor.SoftPowerOffTimeout
-		if seconds, given := timeout.(float64); given {
+		if seconds, given := api.Number(timeout); given {
 			wait = time.Duration(seconds) * time.Second
 		}
 	}

@@ -60,7 +60,7 @@ func HearingOf(inventory *ironic.Inventory, at time.Time) *Hearing {
 	}
 	for _, card := range inventory.Interfaces {
 		neighbour, listened := inventory.Neighbours[card.Name]
-		mac := strings.ToLower(card.MAC)
+		mac := card.MAC
 		if had := h.Cards[mac]; had.Neighbour != (ironic.Neighbour{}) || had.Listened && !listened {
 			continue
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -177,7 +176,7 @@ func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew f
 	for _, port := range ports {
 		f.ports[port.NodeUUID] = append(f.ports[port.NodeUUID], port)
 		if _, isNew := f.inventories[port.NodeUUID]; isNew {
-			f.addresses[identity.MAC(port.Address)] = true
+			f.addresses[ironic.MAC(port.Address)] = true
 		}
 	}
 	return f, nil
@@ -219,7 +218,7 @@ func readEnrolled(ctx context.Context, site *machine.Site, all []ironic.Node) er
 // sharesAddress reports whether a node has a MAC address or a BMC that a new machine reports.
 func (f *facts) sharesAddress(n *ironic.Node) bool {
 	return slices.ContainsFunc(driverinfo.BMCHosts(n.DriverInfo), func(host string) bool { return f.bmcs[host] }) ||
-		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[identity.MAC(p.Address)] })
+		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[ironic.MAC(p.Address)] })
 }
 
 func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
@@ -232,9 +231,9 @@ func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
 		h.Owner, h.OwnerName = mark.Owner, mark.Name
 	}
 	for _, port := range f.ports[node.UUID] {
-		h.PortMACs = append(h.PortMACs, identity.MAC(port.Address))
+		h.PortMACs = append(h.PortMACs, ironic.MAC(port.Address))
 		if port.PXEEnabled {
-			h.PXEMACs = append(h.PXEMACs, identity.MAC(port.Address))
+			h.PXEMACs = append(h.PXEMACs, ironic.MAC(port.Address))
 		}
 	}
 	slices.Sort(h.PortMACs)

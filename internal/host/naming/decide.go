@@ -100,8 +100,13 @@ func (d *decision) proposals(hosts []Host) []proposal {
 	var proposals []proposal
 	for _, h := range hosts {
 		isOurs := h.Owner != "" && h.Owner == d.rules.Owner
+		t, isTwin := twins[h.ID]
+		p, err := d.rules.propose(h)
+		// hosts named before count, too, and a serial number that another machine has names none, whoever that belongs to
+		if err == nil && p.key != "" && (isOurs || !isTwin && !p.given) {
+			d.keys[p.key] = append(d.keys[p.key], h)
+		}
 		if !isOurs {
-			t, isTwin := twins[h.ID]
 			reason, concerns := d.rules.obstacle(h)
 			if !concerns {
 				continue
@@ -114,8 +119,7 @@ func (d *decision) proposals(hosts []Host) []proposal {
 				continue
 			}
 		}
-		p, err := d.rules.propose(h)
-		if err == nil && p.key != "" { // hosts named before count too
+		if err == nil && p.given && !isOurs {
 			d.keys[p.key] = append(d.keys[p.key], h)
 		}
 		switch {

@@ -255,6 +255,14 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		{
+			"a serial number that a machine has which the rules do not take", with(bySerial(), func(r *naming.Rules) {
+				r.Exclude = []string{"52:54:00:00:00:01"}
+			}),
+			[]naming.Host{found(1, serial("SN1")), found(2, serial("SN1"))},
+			"",
+			reasons{2: `serial number "SN1" is also that of node`},
+		},
+		{
 			"equal hostnames: the oldest wins", byHostname(),
 			[]naming.Host{found(1, hostname("A")), found(2, hostname("a")), found(3, hostname("a"))},
 			"r12-A=1",

@@ -85,7 +85,7 @@ type Interface struct {
 // hostname as far as they are known.
 func (h Host) Describe() string {
 	var known []string
-	if !saysNothing(trimmed(h.Serial)) {
+	if !isNoSerial(trimmed(h.Serial)) {
 		known = append(known, "serial number "+show(h.Serial))
 	}
 	if mac := h.BootMAC(); mac != "" {

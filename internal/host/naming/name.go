@@ -124,7 +124,7 @@ func (t Template) text(what, raw string, h Host) (value, reason string) {
 		return "", noInventory(h)
 	case raw == "":
 		return "", fmt.Sprintf("no %s in the inventory", what)
-	case saysNothing(value):
+	case saysNothing(value), t.Detail == DetailSerialNumber && isNoSerial(value):
 		return "", fmt.Sprintf("%s is %s", what, quote(raw))
 	}
 	if t.Style == StyleDNS {

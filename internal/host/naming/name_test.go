@@ -77,6 +77,9 @@ func TestTemplate_details(t *testing.T) {
 		{serial, "", numbered("1234567890"), "", `serial number is "1234567890"`},
 		{serial, "", numbered("Not Specified"), "", `serial number is "Not Specified"`},
 		{serial, "", numbered("-none-"), "", `serial number is "-none-"`},
+		{hostname, "", named("sn"), "sn", ""},
+		{serial, "", numbered("SN123"), "SN123", ""},
+		{serial, "", numbered("0x00A0"), "0x00A0", ""},
 		{ip, "", addresses("10.1.1.57", "2001:db8::1"), "10-1-1-57", ""},
 		{ip, "", addresses("", "2001:0DB8:0::1%eno1"), "2001-db8--1", ""},
 		{ip, "", addresses("169.254.7.7", "2001:db8::1"), "2001-db8--1", ""},
@@ -210,4 +213,17 @@ func FuzzName(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestTemplate_placeholdersAreNoSerialNumbers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"INVALID", "OEM", "O.E.M.", "Undefined", "NA", "N/A", "SN", "SKU", "TBD", "Blank", "Standard", "SerNum", "SerNum0", "1234567",
+		"12345678", "0x00000000", "0123456789ABCDEF", "(null string)", "Serial Number xxxxxx", "empty", " Default string ",
+	} {
+		h := naming.Host{HasInventory: true, Serial: text}
+		if name, err := (naming.Template{Detail: naming.DetailSerialNumber}).Name(h); err == nil {
+			t.Errorf("%q names a machine %s", text, name)
+		}
+	}
 }

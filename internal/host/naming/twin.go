@@ -53,7 +53,7 @@ func newMachine(h Host) *machine {
 	if hasPorts(h) {
 		m.own = macs(slices.Concat(h.PortMACs, h.PXEMACs, []string{h.BootMAC()}))
 	}
-	if !saysNothing(trimmed(h.Serial)) {
+	if !isNoSerial(trimmed(h.Serial)) {
 		m.serial = identity(h.Serial)
 	}
 	return m

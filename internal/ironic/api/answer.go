@@ -9,6 +9,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
@@ -148,5 +149,5 @@ func (r jsonRaw) into(v any) error {
 	if len(r) == 0 {
 		return nil
 	}
-	return json.Unmarshal(r, v)
+	return document.Decode(r, v)
 }

@@ -23,6 +23,7 @@ type StatusError struct {
 	RequestID   string // identifies the request in Ironic's log
 	Project     string // ID of the project of the user; empty without one
 
+	Ours    bool // no answer has the message: it says what a list of Ironic lacks
 	Foreign bool // the message is not from Ironic but from a server in front of it, such as a proxy
 }
 
@@ -30,6 +31,9 @@ type StatusError struct {
 func (e *StatusError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	}
+	if e.Ours {
+		return e.Message
 	}
 	return fmt.Sprintf("%s (%d %s)", strings.TrimSuffix(e.Message, "."), e.Status, http.StatusText(e.Status))
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // Request sends a request. path is relative to /v1/ and includes the query. If out is nil, the answer's body is ignored. Numbers in maps
-// become float64, whatever the request is.
+// keep their digits, as json.Number.
 func (c *Conn) Request(ctx context.Context, method, path string, body, out any) error {
 	if out == nil {
 		return c.request(ctx, method, path, body, nil)
 	}
-	var answer jsonRaw // gophercloud would decode numbers in maps as json.Number
+	var answer jsonRaw // gophercloud would send a request again whose answer has a value of another type
 	if err := c.request(ctx, method, path, body, &answer); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -76,10 +75,11 @@ var (
 // ParseBMC parses a BMC address: ipmi://HOST[:PORT][?privilegelevel=LEVEL], redfish[+http|+https]://HOST[:PORT]/SYSTEM, the same with
 // another scheme of Redfish, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it stands alone.
 func ParseBMC(address string) (*BMC, error) {
-	written := address
-	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
-		address = "[" + address + "]"
+	if err := misspelt(address); err != nil {
+		return nil, err
 	}
+	written := address
+	address = braced(address)
 	if !strings.Contains(address, "://") {
 		if m := brokenScheme.FindStringSubmatch(address); m != nil && isBMC(m[1]+"://"+m[2]) {
 			return nil, fmt.Errorf("the BMC address %q has no :// after its scheme; write %q", written, m[1]+"://"+m[2])
@@ -116,9 +116,6 @@ func ParseBMC(address string) (*BMC, error) {
 	if u.Hostname() == "" {
 		return nil, fmt.Errorf("the BMC address %q has no host", written)
 	}
-	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
-		return nil, fmt.Errorf("the BMC address %q must have the IPv6 address in brackets", written)
-	}
 	if err := checkHost(u.Hostname()); err != nil {
 		return nil, fmt.Errorf("the BMC address %q has %w", written, err)
 	}
@@ -148,7 +145,11 @@ func (b *BMC) addRedfish(u *url.URL, transport, written string) error {
 	b.Transport = cmp.Or(transport, "https")
 	b.UsernameKey, b.PasswordKey, b.VerifyCAKey = "redfish_username", "redfish_password", "redfish_verify_ca"
 	b.Info["redfish_address"] = b.Transport + "://" + u.Host
-	if path := strings.TrimRight(u.Path, "/"); path != "" && path != "/redfish/v1" {
+	switch path := strings.TrimRight(u.Path, "/"); {
+	case noSystem.MatchString(path):
+		return fmt.Errorf("the BMC address %q names no system; write %q, where Ironic takes the only system, or the path of one, such as "+
+			"/redfish/v1/Systems/1", written, u.Scheme+"://"+u.Host)
+	case path != "" && path != "/redfish" && path != "/redfish/v1":
 		b.Info["redfish_system_id"] = path
 	}
 	return nil

@@ -33,6 +33,10 @@ func TestBMC_parse(t *testing.T) {
 		"192.0.2.1:6230":          {"ipmi", map[string]any{"ipmi_address": "192.0.2.1", "ipmi_port": "6230"}, nil},
 		"bmc.example.com":         {"ipmi", map[string]any{"ipmi_address": "bmc.example.com"}, nil},
 		"[fd00::1]:6230":          {"ipmi", map[string]any{"ipmi_address": "fd00::1", "ipmi_port": "6230"}, nil},
+		"fe80::1%eth0":            {"ipmi", map[string]any{"ipmi_address": "fe80::1%eth0"}, nil},
+		"redfish://b/redfish/":    {"redfish", map[string]any{"redfish_address": "https://b"}, nil},
+		"redfish://b/1/s":         {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/1/s"}, nil},
+		"redfish://b/1234":        {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/1234"}, nil},
 		"fd00::1":                 {"ipmi", map[string]any{"ipmi_address": "fd00::1"}, nil},
 		"ipmi://192.0.2.1":        {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
 		"ipmi://192.0.2.1/":       {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
@@ -133,6 +137,34 @@ func TestBMC_parseErrors(t *testing.T) {
 		"redfish://root:calvin@b/s":                     "must not contain credentials; use username and password_wo",
 		"redfish://root:calvin%zz@b":                    "must not contain credentials",
 		"root:calvin@b":                                 "must not contain credentials",
+
+		"192.0.2.11/24": "the BMC address 192.0.2.11/24 has a prefix length: write redfish://192.0.2.11",
+		"fd00::11/64":   "the BMC address fd00::11/64 has a prefix length: write redfish://[fd00::11]",
+		"[fd00::11]/64": "write redfish://[fd00::11]",
+		"redfish-virtualmedia://192.0.2.11/24": "the BMC address redfish-virtualmedia://192.0.2.11/24 has a prefix length: " +
+			"write redfish-virtualmedia://192.0.2.11",
+		"idrac-virtualmedia://192.0.2.11/24/redfish/v1/Systems/System.Embedded.1": "has a prefix length: write " +
+			"idrac-virtualmedia://192.0.2.11/redfish/v1/Systems/System.Embedded.1",
+		"ipmi://192.0.2.11/24/":           "has a prefix length: write ipmi://192.0.2.11",
+		"https://192.0.2.11:8443/24":      "has a prefix length: write redfish://192.0.2.11:8443",
+		"http://b/32/redfish/v1":          "has a prefix length: write redfish+http://b/redfish/v1",
+		"redfish://b/1":                   "has a prefix length: write redfish://b",
+		"ipmi://b/24?privilegelevel=USER": "has a prefix length: write ipmi://b?privilegelevel=USER",
+
+		"n/a":  `the BMC address "n/a" stands for none`,
+		"None": "stands for none",
+		"-":    "stands for none",
+
+		"[fe80::1%eth0]":        `has a zone after %; write "[fe80::1%25eth0]"`,
+		"ipmi://[fe80::1%eth0]": `has a zone after %; write "ipmi://[fe80::1%25eth0]"`,
+		"redfish://fe80::1/redfish/v1/Systems/1": `must have the IPv6 address in brackets; write ` +
+			`"redfish://[fe80::1]/redfish/v1/Systems/1"`,
+		" 192.0.2.1":                        `has white space around it; write "192.0.2.1"`,
+		"redfish://b/s\n":                   `has white space around it; write "redfish://b/s"`,
+		" https://root:calvin@b":            "",
+		"redfish://b/redfish/v1/Managers/1": `names no system; write "redfish://b", where Ironic takes the only system, or the path of one`,
+		"redfish://b/redfish/v1/Systems/":   "names no system",
+		"redfish://b/redfish/v1/chassis/a":  "names no system",
 
 		"ipmi://b?privilegelevel=operator":    `has the privilege level "operator"; known are ADMINISTRATOR, CALLBACK, OPERATOR, USER`,
 		"ipmi://b?privilegelevel=":            `has the privilege level ""`,

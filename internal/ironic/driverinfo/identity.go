@@ -103,6 +103,23 @@ func (b BMCIdentity) Same(other BMCIdentity) bool {
 	return b.port == "" && !bridged
 }
 
+// NamesBMC reports whether an address, in a form that ParseBMC reads, is that of the BMC in driver_info. Without a scheme it is that of any
+// driver, and without a port that at any port.
+func NamesBMC(address string, info map[string]any) (bool, error) {
+	bmc, err := ParseBMC(address)
+	if err != nil {
+		return false, err
+	}
+	named, has := IdentifyBMC(bmc.Info), IdentifyBMC(info)
+	if strings.Contains(address, "://") {
+		return named.Same(has), nil
+	}
+	if has.host == "" {
+		has.host = BMCAddress(info)
+	}
+	return named.host == has.host && (bmc.Port == 0 || named.port == has.port), nil
+}
+
 // Host returns the host of the BMC, in the form of BMCHosts; "" if driver_info has none.
 func (b BMCIdentity) Host() string { return b.host }
 

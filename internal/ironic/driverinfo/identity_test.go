@@ -1,6 +1,7 @@
 package driverinfo_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
@@ -49,5 +50,35 @@ func TestBMC_identity(t *testing.T) {
 		if a.Same(b) != tt.same || b.Same(a) != tt.same {
 			t.Errorf("%s: %v is the same as %v: %v and %v, want %v", tt.what, a, b, a.Same(b), b.Same(a), tt.same)
 		}
+	}
+}
+
+func TestNamesBMC_takesAllFormsOfAnAddress(t *testing.T) {
+	t.Parallel()
+	redfish := map[string]any{"redfish_address": "https://192.0.2.11:8000", "redfish_system_id": "/redfish/v1/Systems/1"}
+	ipmi := map[string]any{"ipmi_address": "fd00::11"}
+	for _, tt := range []struct {
+		address string
+		info    map[string]any
+		want    bool
+	}{
+		{"192.0.2.11", redfish, true},
+		{"192.0.2.11:8000", redfish, true},
+		{"192.0.2.11:8001", redfish, false},
+		{"192.0.2.12", redfish, false},
+		{"redfish://192.0.2.11:8000/redfish/v1/Systems/1", redfish, true},
+		{"redfish-virtualmedia+https://192.0.2.11:8000", redfish, true},
+		{"redfish://192.0.2.11:8000/redfish/v1/Systems/2", redfish, false},
+		{"ipmi://192.0.2.11", redfish, false},
+		{"fd00::0:11", ipmi, true},
+		{"ipmi://[fd00::11]:623", ipmi, true},
+		{"192.0.2.13", map[string]any{"snmp_address": "192.0.2.13"}, true},
+	} {
+		if got, err := driverinfo.NamesBMC(tt.address, tt.info); got != tt.want || err != nil {
+			t.Errorf("%s of %v: %t, %v", tt.address, tt.info, got, err)
+		}
+	}
+	if _, err := driverinfo.NamesBMC("192.0.2.11/24", redfish); err == nil || !strings.Contains(err.Error(), "has a prefix length") {
+		t.Errorf("a prefix length: %v", err)
 	}
 }

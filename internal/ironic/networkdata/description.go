@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 )
 
 // description is what a user says of the network of a machine. Each value in it is valid by itself.
@@ -177,7 +179,7 @@ func (r *reader) text(at string, value any) string {
 
 // integer reads a number, which may be written as a text: a file of comma-separated values has no other type.
 func (r *reader) integer(at string, value any, least, most int) int {
-	number, is := value.(float64)
+	number, is := document.Number(value)
 	if text, isText := value.(string); isText {
 		n, err := strconv.Atoi(text)
 		number, is = float64(n), err == nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -232,13 +233,13 @@ func (c *networkCheck) link(at string, value any) {
 }
 
 func mtu(c *networkCheck, at string, value any) {
-	if n, is := value.(float64); value != nil && (!is || n < 1 || n > 65535) {
+	if n, is := document.Number(value); value != nil && (!is || n < 1 || n > 65535) {
 		c.fault(at, "must be a number from 1 to 65535")
 	}
 }
 
 func integer(c *networkCheck, at string, value any) {
-	if n, is := value.(float64); !is || n != math.Trunc(n) {
+	if n, is := document.Number(value); !is || n != math.Trunc(n) {
 		c.fault(at, "must be an integer")
 	}
 }

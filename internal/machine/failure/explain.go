@@ -105,7 +105,7 @@ func split(err error) (fact, words string) {
 	var status *api.StatusError
 	var e *Error
 	switch {
-	case errors.As(err, &status) && err.Error() == status.Error() && !status.Foreign && status.Message != "":
+	case errors.As(err, &status) && err.Error() == status.Error() && !status.Foreign && !status.Ours && status.Message != "":
 		return "", "Ironic's answer: " + Ended(status.Error())
 	case errors.As(err, &e) && err.Error() == e.Error() && e.Words != "":
 		return Sentence(errors.New(e.Fact)), "Ironic's last_error: " + Ended(e.Words)

@@ -4,8 +4,8 @@ package identity
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
@@ -33,13 +33,10 @@ func Of(name string, info map[string]any, addresses, bonds []string) Identity {
 	return Identity{Name: name, BMC: driverinfo.IdentifyBMC(info), Addresses: macs(addresses), Bonds: macs(bonds)}
 }
 
-// MAC writes a MAC address as Ironic does.
-func MAC(address string) string { return strings.ToLower(strings.ReplaceAll(address, "-", ":")) }
-
 func macs(addresses []string) (all []string) {
 	for _, address := range addresses {
 		if address != "" {
-			all = append(all, MAC(address))
+			all = append(all, ironic.MAC(address))
 		}
 	}
 	return all

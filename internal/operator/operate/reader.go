@@ -58,5 +58,5 @@ func known[T any](all map[string]*T, ref string) (*T, error) {
 	if one := all[ref]; one != nil && ref != "" {
 		return one, nil
 	}
-	return nil, &api.StatusError{Status: http.StatusNotFound, Message: "there is no " + ref}
+	return nil, &api.StatusError{Status: http.StatusNotFound, Message: "there is no " + ref, Ours: true}
 }

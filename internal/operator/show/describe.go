@@ -3,7 +3,6 @@
 package show
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -205,14 +204,7 @@ func hardware(properties map[string]any) string {
 	for _, p := range []struct {
 		key, unit string
 	}{{"vendor", ""}, {"cpu_arch", ""}, {"cpus", " CPUs"}, {"memory_mb", " MiB"}, {"local_gb", " GiB"}} {
-		var value string
-		switch v := properties[p.key].(type) {
-		case string:
-			value = v
-		case float64, json.Number:
-			value = fmt.Sprint(v)
-		}
-		if value != "" {
+		if value, _ := ironic.Scalar(properties[p.key]); value != "" {
 			parts = append(parts, value+p.unit)
 		}
 	}

@@ -22,7 +22,7 @@ func rich() *ironic.Node {
 			"redfish_address": "https://10.0.0.7", "redfish_username": "root",
 			"redfish_password": "s3cret-bmc",
 		},
-		Properties:   map[string]any{"cpu_arch": "x86_64", "cpus": float64(16), "memory_mb": "65536"},
+		Properties:   map[string]any{"cpu_arch": "x86_64", "cpus": json.Number("16"), "memory_mb": "65536"},
 		InstanceUUID: "a1", AllocationUUID: "a1", DeployStep: map[string]any{"interface": "deploy", "step": "write_image"},
 		InstanceInfo: map[string]any{
 			"image_source": "https://user:s3cret-url@images.example.com/t/s3cret-path/debian.qcow2?token=s3cret-token#s3cret-part",

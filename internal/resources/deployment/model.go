@@ -3,7 +3,6 @@ package deployment
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -160,15 +160,15 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 			meta[key] = m.Hostname.ValueString()
 		}
 	}
-	for name, document := range map[string]framework.JSON{
+	for name, text := range map[string]framework.JSON{
 		"meta_data": m.MetaData, "network_data": m.NetworkData,
 		"vendor_data": m.VendorData,
 	} {
-		if !framework.IsSet(document) {
+		if !framework.IsSet(text) {
 			continue
 		}
 		content := map[string]any{}
-		if json.Unmarshal([]byte(document.ValueString()), &content) != nil {
+		if document.Decode([]byte(text.ValueString()), &content) != nil {
 			diags.AddAttributeError(path.Root("config_drive").AtName(name), "Not a JSON object",
 				name+" must be a JSON object, such as jsonencode({...}).")
 			continue

@@ -144,6 +144,32 @@ func TestAccDeployment_contentArrives(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+func TestFakeDeployment_numbersKeepTheirDigits(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = {
+    meta_data = jsonencode({ serial = 12345678901234567890 })
+    vendor_data = jsonencode({ asset = 9007199254740993 })
+  }
+  instance_info = { root_gb = 1048576 }
+  deploy_steps = [{ interface = "bios", step = "factory_reset", priority = 60, args = jsonencode({ id = 9007199254740993 }) }]`))
+	w.Must("apply", "-auto-approve")
+	var sent string
+	for _, r := range s.Fake.Requests() {
+		sent += r.Body
+	}
+	for _, want := range []string{
+		`"serial":12345678901234567890`, `"asset":9007199254740993`, `1048576`, `"id":9007199254740993`,
+	} {
+		if !strings.Contains(sent, want) || strings.Contains(sent, "e+") {
+			t.Errorf("%s was not sent: %s", want, sent)
+		}
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
 func TestFakeDeployment_verbCarriesStepsAndConfigDrive(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)

@@ -101,7 +101,8 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 					"memory_mb": number("Memory in MiB."),
 					"disks_gb": schema.MapAttribute{
 						ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by " +
-							"name, such as `/dev/sda`. Other facts about them are in `data.metal_host`.",
+							"name, such as `/dev/sda`; after an inspection by Redfish `480GB SSD` and `480GB SSD (2)`. Other facts " +
+							"about them are in `data.metal_host`.",
 					},
 				}},
 			},

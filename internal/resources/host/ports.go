@@ -2,10 +2,8 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -16,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
@@ -289,9 +288,7 @@ func extraFrom(has map[string]any, old framework.JSON, everything bool) framewor
 // setKeys returns the keys of an extra that a configuration sets, with their values and all digits of numbers. Null is the same as no key.
 func setKeys(extra framework.JSON) (keys map[string]any) {
 	if framework.IsSet(extra) {
-		decoder := json.NewDecoder(strings.NewReader(extra.ValueString()))
-		decoder.UseNumber()
-		_ = decoder.Decode(&keys) // the schema says that it is an object
+		_ = document.Decode([]byte(extra.ValueString()), &keys) // the schema says that it is an object
 	}
 	maps.DeleteFunc(keys, func(_ string, value any) bool { return value == nil })
 	return keys

@@ -2,11 +2,11 @@ package inspectionrule
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -97,7 +97,7 @@ func (o operation) arguments() map[string]any {
 
 // decoded returns the value of a JSON text; nil if it is null or unknown.
 func decoded(text framework.JSON) (value any) {
-	_ = json.Unmarshal([]byte(text.ValueString()), &value) // it is valid, or empty
+	_ = document.Decode([]byte(text.ValueString()), &value) // it is valid, or empty
 	return value
 }
 

@@ -27,6 +27,12 @@ func card(n int) string {
 // inventoryFaults has machines with one fault each, and what the module says of them.
 var inventoryFaults = map[string]string{
 	`no-bmc = { ` + card(1) + ` }`:                                           "no-bmc: it has no bmc_address.",
+	`lost = { bmc_address = "n/a", ` + card(31) + ` }`: "lost: it has no bmc_address.",
+	`mask = { bmc_address = "192.0.2.32", interfaces = { e = { mac = "52:54:00:12:00:32", addresses = ["203.0.113.32/32"] } } }`: "mask: " +
+		"its primary address 203.0.113.32/32 of interface e is in none of networks, so that it has no default route and no name server: " +
+		"203.0.113.0/24 contains it, with another prefix length.",
+	`far = { bmc_address = "192.0.2.33", interfaces = { e = { mac = "52:54:00:12:00:33", addresses = ["198.18.0.33/24"] } } }`: "far: its " +
+		"primary address 198.18.0.33/24 of interface e is in none of networks, so that it has no default route and no name server.",
 	`sold = { status = "sold", bmc_address = "192.0.2.2", ` + card(2) + ` }`: "sold: its status sold is not in statuses.",
 	`"web 1" = { hostname = "web-1", bmc_address = "192.0.2.3", ` + card(3) +
 		` }`: `web 1: Ironic accepts letters, digits, ".", "_", "~" and "-" in a name, at most 255.`,
@@ -42,7 +48,7 @@ var inventoryFaults = map[string]string{
 	`short = { bmc_address = "192.0.2.10", interfaces = { e = { mac = "52:54" } } }`:                                                                                                                                               "short: 52:54 of interface e is not a MAC address.",
 	`same-mac = { bmc_address = "192.0.2.11", interfaces = { e1 = { mac = "52:54:00:12:00:11" }, e2 = { mac = "5254.0012.0011" } } }`:                                                                                              "same-mac: interface e1 has the MAC address 52:54:00:12:00:11 of same-mac e2; interface e2 has the MAC address 52:54:00:12:00:11 of same-mac e1.",
 	`keys = { bmc_address = "192.0.2.12", interfaces = { "e1/1" = { mac = "52:54:00:12:00:12" }, "e1.1" = { mac = "52:54:00:12:00:13" } } }`:                                                                                       "keys: two of its interfaces have names that differ only in characters that network data cannot have.",
-	`lo = { bmc_address = "192.0.2.14", interfaces = { e = { mac = "52:54:00:12:00:14" }, lo = { addresses = ["203.0.113.14/32"] } } }`:                                                                                            "lo: interface lo has addresses, but is neither a bond nor a VLAN, and has no MAC address.",
+	`lo = { bmc_address = "192.0.2.14", interfaces = { e = { mac = "52:54:00:12:00:14" }, lo = { addresses = ["203.0.113.14/24"] } } }`:                                                                                            "lo: interface lo has addresses, but is neither a bond nor a VLAN, and has no MAC address.",
 	`length = { bmc_address = "192.0.2.15", interfaces = { e = { mac = "52:54:00:12:00:15", addresses = ["203.0.113.15"] } } }`:                                                                                                    "length: 203.0.113.15 of interface e is not an address with a prefix length.",
 	`no-bond = { bmc_address = "192.0.2.16", interfaces = { e = { mac = "52:54:00:12:00:16", bond = "bond0" } } }`:                                                                                                                 "no-bond: interface e is a card of the bond bond0, which the machine does not have.",
 	`bond-mac = { bmc_address = "192.0.2.17", interfaces = { e1 = { bond = "b" }, e2 = { mac = "52:54:00:12:00:17", bond = "b" }, b = {} } }`:                                                                                      "bond-mac: interface e1 is a card of the bond b, and has no MAC address.",

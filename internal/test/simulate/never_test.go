@@ -8,7 +8,12 @@ var never = map[string]string{
 		"by it",
 	"data.metal_boot_status.hosts.boots":  "read-only: counter from the same note as booted_at",
 	"data.metal_host.firmware.updated_at": "read-only: a time that Ironic reports and nothing decides by",
-	"data.metal_host.inventory.disks.wwn": "read-only: a fact of the ramdisk, shown as it is; the disks of the fake have none",
+	"data.metal_host.inventory.disks.wwn": "read-only: a fact of the ramdisk, shown as it is; the disks of the fake " +
+		"have none",
+	"data.metal_host.inventory.disks.wwn_with_extension": "read-only: a fact of the ramdisk, shown as it is; the disks of the fake " +
+		"have none",
+	"data.metal_host.inventory.disks.wwn_vendor_extension": "read-only: a fact of the ramdisk, shown as it is; the disks of the fake " +
+		"have none",
 	"data.metal_host.inventory.interfaces.ipv4_address": "read-only: a fact of the ramdisk, shown as it is; the cards of the fake " +
 		"have none after an inspection",
 	"data.metal_host.inventory.interfaces.ipv6_address": "read-only: a fact of the ramdisk, shown as it is; the cards of the fake " +

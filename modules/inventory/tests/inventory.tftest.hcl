@@ -143,6 +143,54 @@ run "a_router_for_a_point_to_point_link" {
   }
 }
 
+run "addresses_of_bmcs" {
+  command = plan
+
+  variables {
+    machines = {
+      lab-1 = { bmc_address = " 192.0.2.11:8000", interfaces = { eno1 = { mac = "52:54:00:12:00:01" } } }
+      lab-2 = { bmc_address = "[2001:db8::1]:8443", interfaces = { eno1 = { mac = "52:54:00:12:00:02" } } }
+      lab-3 = { bmc_address = "2001:db8::2/64", interfaces = { eno1 = { mac = "52:54:00:12:00:03" } } }
+    }
+  }
+
+  assert {
+    condition = [for machine in output.machines : machine.bmc_address] == [
+      "redfish-virtualmedia://192.0.2.11:8000", "redfish-virtualmedia://[2001:db8::1]:8443", "redfish-virtualmedia://[2001:db8::2]",
+    ]
+    error_message = "Ports must stay, prefix lengths must go, and IPv6 addresses must have brackets."
+  }
+}
+
+run "without_networks" {
+  command = plan
+
+  variables {
+    machines = { web-1 = { bmc_address = "192.0.2.11", interfaces = { eno1 = { mac = "52:54:00:12:00:01", addresses = ["203.0.113.11/32"] } } } }
+    networks = {}
+  }
+
+  assert {
+    condition     = output.machines["web-1"].network_data != null
+    error_message = "An inventory without networks has machines without default routes."
+  }
+}
+
+run "one_primary_address_in_a_network_is_enough" {
+  command = plan
+
+  variables {
+    machines = {
+      web-1 = { bmc_address = "192.0.2.11", interfaces = { eno1 = { mac = "52:54:00:12:00:01", addresses = ["203.0.113.11/24", "203.0.113.12/32", "2001:db8:220::1/64"] } } }
+    }
+  }
+
+  assert {
+    condition     = output.machines["web-1"].network_data != null
+    error_message = "Other addresses must be free."
+  }
+}
+
 # Which faults the module finds, and what it says of them: TestFakeModules_inventoryNamesEachFault.
 run "a_machine_with_a_fault_is_refused" {
   command = plan

@@ -3,7 +3,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -74,7 +73,7 @@ func (c *Call) json() (any, error) {
 		return map[string]any{}, nil
 	}
 	var value any
-	if err := json.Unmarshal(c.body, &value); err != nil {
+	if err := Decode(c.body, &value); err != nil {
 		return nil, Fault(http.StatusInternalServerError,
 			"Expecting property name enclosed in double quotes: line 1 column 2 (char 1)")
 	}

@@ -1,10 +1,78 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"strconv"
+	"strings"
 )
+
+// Decode reads one JSON value. As in Python, whole numbers keep all digits, and the others are float64: 1e3 is 1000.0. A number that Go
+// would write otherwise than Python becomes json.Number.
+func Decode(text []byte, into *any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("extra data after the JSON value")
+	}
+	*into = python(*into)
+	return nil
+}
+
+// python gives the numbers of a decoded value the form in which Python writes them.
+func python(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		f, err := value.Float64()
+		if err == nil && strings.ContainsAny(value.String(), ".eE") {
+			value = json.Number(pyFloat(f))
+		}
+		if err == nil && string(appendJSON(nil, f)) == value.String() {
+			return f
+		}
+		return value
+	case map[string]any:
+		for key, item := range value {
+			value[key] = python(item)
+		}
+	case []any:
+		for i, item := range value {
+			value[i] = python(item)
+		}
+	}
+	return value
+}
+
+// pyFloat writes a number as Python's repr writes a float.
+func pyFloat(f float64) string {
+	if size := math.Abs(f); size != 0 && (size < 1e-4 || size >= 1e16) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+// Number returns a number of a decoded value, or of a fact of the fake.
+func Number(value any) (number float64, is bool) {
+	switch value := value.(type) {
+	case float64:
+		return value, true
+	case json.Number:
+		number, err := value.Float64()
+		return number, err == nil
+	}
+	return 0, false
+}
 
 // Ordered is a JSON object that keeps the order of its members.
 type Ordered []Member

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -95,7 +96,7 @@ func JSONType(value any) string {
 		return "boolean"
 	case string:
 		return "string"
-	case float64:
+	case float64, json.Number:
 		return "number"
 	case []any:
 		return "array"

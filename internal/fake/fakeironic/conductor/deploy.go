@@ -105,7 +105,8 @@ func (c *Conductor) deployment(n *Node) operation {
 
 // checkDeployStep refuses to override Ironic's core step unless its priority is 0, which disables it.
 func checkDeployStep(n *Node, step map[string]any) error {
-	if step["interface"] != "deploy" || step["step"] != "deploy" || step["priority"] == 0.0 || step["priority"] == "0" {
+	priority, is := api.Number(step["priority"])
+	if step["interface"] != "deploy" || step["step"] != "deploy" || is && priority == 0 || step["priority"] == "0" {
 		return nil
 	}
 	return api.Fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: Validation of deploy steps from "+

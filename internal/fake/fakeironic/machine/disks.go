@@ -45,7 +45,7 @@ func (d *Disk) partition() map[string]any {
 func fits(facts, hint map[string]any) bool {
 	for key, value := range hint {
 		text, is := strings.ToLower(fmt.Sprint(value)), facts[key]
-		if size, given := is.(float64); given && key == "size" {
+		if size, given := api.Number(is); given && key == "size" {
 			least, open := strings.CutPrefix(text, ">= ")
 			var gib float64
 			_, _ = fmt.Sscan(least, &gib)
@@ -99,7 +99,7 @@ func Root(disks []*Disk, properties, instance map[string]any) (root *Disk) {
 	if len(hint) == 0 {
 		hint = api.Object(properties["root_device"])
 	}
-	size := func(d *Disk) float64 { bytes, _ := d.Facts["size"].(float64); return bytes }
+	size := func(d *Disk) float64 { bytes, _ := api.Number(d.Facts["size"]); return bytes }
 	for _, d := range disks {
 		if !kept(d.Facts, properties) && (len(hint) == 0 || fits(d.Facts, hint)) && (root == nil || size(d) < size(root)) {
 			root = d

@@ -84,7 +84,7 @@ func (b BIOSSetting) Accepts(value any) bool {
 	case "Enumeration":
 		return slices.Contains(b.Allowed, api.Text(value)) && !b.ReadOnly
 	case "Integer":
-		number, isNumber := value.(float64)
+		number, isNumber := api.Number(value)
 		return isNumber && within(number) && !b.ReadOnly
 	case "Boolean":
 		_, isBool := value.(bool)

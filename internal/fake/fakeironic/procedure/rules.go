@@ -246,7 +246,7 @@ func checkRule(name string, body map[string]any) error {
 	if phase, given := body["phase"]; given && phase != "main" {
 		complaints = append(complaints, "Invalid phase: "+api.PyText(phase)+". Valid phases are: main")
 	}
-	if priority, _ := body["priority"].(float64); priority > 9999 {
+	if priority, _ := api.Number(body["priority"]); priority > 9999 {
 		complaints = append(complaints, "Priority must be between 0 and 9999 for user-defined rules.")
 	}
 	for _, check := range []struct {

@@ -25,10 +25,15 @@ type Seed struct {
 // accepts the answers of Ironic's API, and what the baremetal command prints with -f json, also its column titles. Errors begin with the
 // name.
 func (s *Seed) Read(name string, document []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(document, []byte("\ufeff")))) // Windows begins files with this mark
 	for more := true; more; more = decoder.More() {
+		var text json.RawMessage
 		var value any
-		if err := decoder.Decode(&value); err != nil {
+		err := decoder.Decode(&text)
+		if err == nil {
+			err = api.Decode(text, &value)
+		}
+		if err != nil {
 			return fmt.Errorf("%s is not JSON: %w; write it with: baremetal node list --long -f json", name, err)
 		}
 		if err := s.add(name, value); err != nil {

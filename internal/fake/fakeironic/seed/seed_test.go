@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/seed"
 )
 
@@ -183,5 +184,49 @@ func TestRead_saysThatAPageIsNotAll(t *testing.T) {
 	s := settled(t, `{"nodes": [{"name": "n1"}], "next": "http://x/v1/nodes/detail?marker=1"}`)
 	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "first page") {
 		t.Errorf("the notes are %q", s.Notes)
+	}
+}
+
+func TestSeed_keepsOrTells(t *testing.T) {
+	t.Parallel()
+	node := func(rest string) string { return `{"uuid": "` + first + `", "name": "n1", ` + rest + `}` }
+	for name, tt := range map[string]struct{ document, note, want string }{
+		"no power state": {
+			node(`"provision_state": "available", "power_state": null`),
+			`node n1 has power_state None: the BMC of the fake answers, so the fake has it in "power off"`, `"power_state":"power off"`,
+		},
+		"a power state of error": {
+			node(`"provision_state": "active", "power_state": "error"`),
+			`node n1 has power_state 'error': the BMC of the fake answers, so the fake has it in "power on"`, `"power_state":"power on"`,
+		},
+		"a list without power states": {node(`"provision_state": "available"`), "", `"power_state":"power off"`},
+		"a lock": {
+			node(`"provision_state": "enroll", "reservation": "cond-7"`),
+			"node n1 was locked by cond-7: the fake has it without the lock, as Ironic has after a start of its conductor", `"uuid":`,
+		},
+		"capabilities as an object": {
+			node(`"provision_state": "enroll", "properties": {"capabilities": {"boot_mode": "uefi", "cpus": 4}}`),
+			`node n1 has an object in properties.capabilities, where Ironic reads only a text: the fake has "boot_mode:uefi,cpus:4"`,
+			`"capabilities":"boot_mode:uefi,cpus:4"`,
+		},
+		"a byte order mark": {"\ufeff" + node(`"provision_state": "enroll"`), "", `"name":"n1"`},
+		"numbers": {
+			node(`"provision_state": "enroll", "extra": {"a": 9007199254740993, "b": 1.0, "c": 1e3, "d": 12345678901234567890}`),
+			"", `"extra":{"a":9007199254740993,"b":1.0,"c":1000.0,"d":12345678901234567890}`,
+		},
+		"numbers of a text": {
+			node(`"provision_state": "enroll", "extra": "{\"a\": 9007199254740993}"`), "", `"extra":{"a":9007199254740993}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := settled(t, tt.document)
+			if notes := strings.Join(s.Notes, "\n"); notes != tt.note {
+				t.Errorf("it notes %q, want %q", notes, tt.note)
+			}
+			if text := string(api.Encode(s.Nodes[0])); !strings.Contains(text, tt.want) {
+				t.Errorf("the node is %s, want %s", text, tt.want)
+			}
+		})
 	}
 }

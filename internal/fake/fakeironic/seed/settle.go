@@ -1,7 +1,6 @@
 package seed
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,12 +69,31 @@ func (s *Seed) settleNode(node map[string]any, unknown map[string]bool) error {
 	if name := api.Text(node["name"]); name != "" && !api.ValidName(name) {
 		return fmt.Errorf("no node of Ironic has such a name: it has up to 255 letters, digits and the signs . _ ~ -")
 	}
+	s.settleCapabilities(node)
+	if by := api.Text(node["reservation"]); by != "" {
+		s.note("node %s was locked by %s: the fake has it without the lock, as Ironic has after a start of its conductor", label(node), by)
+	}
 	// of the Ironic from which the record is
 	for _, key := range []string{"chassis_uuid", "conductor", "reservation", "target_power_state"} {
 		delete(node, key)
 	}
 	s.settleState(node)
 	return nil
+}
+
+// settleCapabilities writes capabilities that are an object as the text that Ironic has.
+func (s *Seed) settleCapabilities(node map[string]any) {
+	object, is := api.Object(node["properties"])["capabilities"].(map[string]any)
+	if !is {
+		return
+	}
+	var items []string
+	for _, key := range api.SortedKeys(object) {
+		items = append(items, key+":"+api.PyText(object[key]))
+	}
+	text := strings.Join(items, ",")
+	s.note("node %s has an object in properties.capabilities, where Ironic reads only a text: the fake has %q", label(node), text)
+	api.Object(node["properties"])["capabilities"] = text
 }
 
 // The attributes of nodes that are objects or booleans.
@@ -95,8 +113,10 @@ func valueOf(key string, value any) (any, error) {
 		return nil, nil //nolint:nilnil // null is a value
 	case slices.Contains(objects, key):
 		if isText { // some formatters of clients write objects as texts
-			var object map[string]any
-			if json.Unmarshal([]byte(text), &object) != nil {
+			var read any
+			_ = api.Decode([]byte(text), &read) // what is not JSON is no object
+			object, is := read.(map[string]any)
+			if !is {
 				return nil, fmt.Errorf("its %s is a text, and not an object: take the output of -f json", key)
 			}
 			return object, nil

@@ -46,8 +46,13 @@ func (s *Seed) settleState(node map[string]any) {
 	if power := api.Text(node["power_state"]); power == conductor.PowerOn || power == conductor.PowerOff || state == conductor.Enroll {
 		return
 	}
+	was, given := node["power_state"]
 	node["power_state"] = conductor.PowerOff
 	if api.Text(node["instance_uuid"]) != "" || state == conductor.Active {
 		node["power_state"] = conductor.PowerOn
+	}
+	if given {
+		s.note("node %s has power_state %s: the BMC of the fake answers, so the fake has it in %q", label(node), api.PyRepr(was),
+			api.Text(node["power_state"]))
 	}
 }

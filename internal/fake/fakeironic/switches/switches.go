@@ -83,7 +83,7 @@ func vlan(value any) string { return integer(value, 1, 4094) }
 func mtu(value any) string { return integer(value, math.MinInt32, 9216) }
 
 func integer(value any, least, most float64) string {
-	number, is := value.(float64)
+	number, is := api.Number(value)
 	switch {
 	case !is || number != math.Trunc(number):
 		return api.PyRepr(value) + " is not of type 'integer'"
