@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -235,8 +234,7 @@ func (d Deployment) drive() any {
 func (d Deployment) Texts() map[string]Text {
 	texts := map[string]Text{}
 	for name, value := range d.content() {
-		text, _ := json.Marshal(value) //nolint:errchkjson // it was decoded from JSON
-		texts[name] = decide.Known(string(text))
+		texts[name] = decide.Known(ironic.Spelling(value))
 	}
 	return texts
 }
@@ -261,12 +259,7 @@ func (d Deployment) Digest() string {
 	if len(d.Triggers) > 0 {
 		parts = append(parts, d.Triggers)
 	}
-	var content any
-	if !ironic.Normalise(parts, &content) {
-		return ""
-	}
-	text, _ := json.Marshal(content) // it was decoded from JSON
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(ironic.Spelling(parts)))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
@@ -88,7 +89,7 @@ func TestInstance_imageIsReadBack(t *testing.T) {
 		{URL: "u", Type: ImagePartition, Kernel: "k", Ramdisk: "r", RootGB: 20, SwapMB: 512},
 	} {
 		var info any
-		if !ironic.Normalise(Deployment{Image: image}.AsInstanceInfo(), &info) {
+		if document.Decode([]byte(ironic.Spelling(Deployment{Image: image}.AsInstanceInfo())), &info) != nil {
 			t.Fatal("instance_info is no JSON")
 		}
 		if got := ImageOf(&ironic.Node{InstanceInfo: info.(map[string]any)}); !reflect.DeepEqual(got,

@@ -68,7 +68,7 @@ func (v JSON) Equal(other attr.Value) bool {
 }
 
 // Spelling returns the document in one spelling, with the digits of its numbers; "" if it is not JSON.
-func (v JSON) Spelling() string { return normalized(v.ValueString()) }
+func (v JSON) Spelling() string { return ironic.Spelling(json.RawMessage(v.ValueString())) }
 
 // StringSemanticEquals reports whether another value has the same meaning.
 func (v JSON) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
@@ -97,7 +97,7 @@ func (spelling) Description(context.Context) string { return "" }
 func (spelling) MarkdownDescription(context.Context) string { return "" }
 
 func (spelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if was := normalized(req.StateValue.ValueString()); was != "" && was == normalized(req.ConfigValue.ValueString()) {
+	if ironic.SameJSON(json.RawMessage(req.StateValue.ValueString()), json.RawMessage(req.ConfigValue.ValueString())) {
 		resp.PlanValue = req.StateValue
 	}
 }

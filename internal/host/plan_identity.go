@@ -151,8 +151,8 @@ func (e *Taken) factInUse() string {
 	case e.For == nil:
 		return fmt.Sprintf("%s is %s; this plan would create another node for its machine, %s", other, UseOf(e.Node), has)
 	case e.Node.UUID == e.For.UUID:
-		return fmt.Sprintf("%s is %s; this change would give it the %s %s and %s at once, as another machine has", own, UseOf(e.For), e.What,
-			e.Value, e.With)
+		return fmt.Sprintf("%s is %s; this change would give it the %s %s and %s at once, as another machine has", own, UseOf(e.For),
+			e.What, e.Value, e.With)
 	case UseOf(e.For) == "" && e.What == identity.Name:
 		return fmt.Sprintf("%s is %s; this change would give its name to %s", other, UseOf(e.Node), own)
 	case UseOf(e.For) == "":

@@ -136,11 +136,21 @@ func (p Patch) Holds(extra map[string]any) bool {
 // SameJSON reports whether two values mean the same in JSON: 4 and 4.0 do, "4" and 4 do not.
 func SameJSON(a, b any) bool {
 	var x, y any
-	return Normalise(a, &x) && Normalise(b, &y) && reflect.DeepEqual(x, y)
+	return normalise(a, &x) && normalise(b, &y) && reflect.DeepEqual(x, y)
 }
 
-// Normalise converts a value to its decoded JSON form, with one form for each number, and reports whether it could be encoded.
-func Normalise(v any, into *any) bool {
+// Spelling returns a value as JSON in one spelling; "" if it cannot be encoded.
+func Spelling(v any) string {
+	var document any
+	if !normalise(v, &document) {
+		return ""
+	}
+	text, _ := json.Marshal(document) //nolint:errchkjson // it was decoded from JSON
+	return string(text)
+}
+
+// normalise converts a value to its decoded JSON form, with one form for each number, and reports whether it could be encoded.
+func normalise(v any, into *any) bool {
 	text, err := json.Marshal(v)
 	if err != nil || document.Decode(text, into) != nil {
 		return false

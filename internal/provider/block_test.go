@@ -25,12 +25,15 @@ func TestProviderBlock_wrongSettings(t *testing.T) {
 		},
 		{"endpoint of a file", block{}, map[string]string{"METAL_ENDPOINT": url + "\n"}, []string{"endpoint", "white space"}},
 		{
-			"password of a file", block{"endpoint": url},
+			"password of a file",
+			block{"endpoint": url},
 			map[string]string{"METAL_USERNAME": "admin", "METAL_PASSWORD": "s3cret\n"},
 			[]string{"password", "trimspace(password), or correct METAL_PASSWORD"},
 		},
 		{
-			"user of a file", block{"endpoint": url, "username": "admin\n", "password": "x"}, nil,
+			"user of a file",
+			block{"endpoint": url, "username": "admin\n", "password": "x"},
+			nil,
 			[]string{"username", "trimspace(username), or correct METAL_USERNAME"},
 		},
 		{"endpoint without host", block{"endpoint": "http://:6385"}, nil, []string{"endpoint", "must have a host"}},

@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-// What Ironic, its agent or a BMC would refuse later is refused by the plan, with what to write (reference/values.md).
+// What Ironic, its agent or a BMC would refuse later is refused by the plan, with what to write (reference/values.md#what-a-plan-refuses).
 func TestAccHost_planRefusesWhatIronicWould(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

@@ -26,7 +26,7 @@ func card(n int) string {
 
 // inventoryFaults has machines with one fault each, and what the module says of them.
 var inventoryFaults = map[string]string{
-	`no-bmc = { ` + card(1) + ` }`:                                           "no-bmc: it has no bmc_address.",
+	`no-bmc = { ` + card(1) + ` }`:                     "no-bmc: it has no bmc_address.",
 	`lost = { bmc_address = "n/a", ` + card(31) + ` }`: "lost: it has no bmc_address.",
 	`mask = { bmc_address = "192.0.2.32", interfaces = { e = { mac = "52:54:00:12:00:32", addresses = ["203.0.113.32/32"] } } }`: "mask: " +
 		"its primary address 203.0.113.32/32 of interface e is in none of networks, so that it has no default route and no name server: " +

@@ -236,8 +236,11 @@ var supported = []struct {
 	name   string
 	values []string
 }{
-	{"boot_option", []string{"local", "netboot", "ramdisk", "kickstart"}}, {"boot_mode", []string{"bios", "uefi"}},
-	{"secure_boot", []string{"true", "false"}}, {"trusted_boot", []string{"true", "false"}}, {"disk_label", []string{"msdos", "gpt"}},
+	{"boot_option", []string{"local", "netboot", "ramdisk", "kickstart"}},
+	{"boot_mode", []string{"bios", "uefi"}},
+	{"secure_boot", []string{"true", "false"}},
+	{"trusted_boot", []string{"true", "false"}},
+	{"disk_label", []string{"msdos", "gpt"}},
 }
 
 // capabilityFault returns which capability has a value that Ironic does not know, in its words, or "".
