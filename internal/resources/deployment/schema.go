@@ -37,7 +37,6 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				MarkdownDescription: "UUID of the `metal_allocation` that reserves the node. The provider restores it after the " +
 					"deployment is destroyed. A change to another one **replaces** the deployment; one that is not known yet does not. " +
 					"Default: the resource reserves the node itself.",
-				Validators: []validator.String{stringvalidator.RegexMatches(framework.UUIDPattern, "must be the UUID of an allocation")},
 			},
 			"image":    imageSchema(),
 			"live_iso": liveISOSchema(),

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -38,11 +39,28 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 		ready.validate(ctx, &resp.Diagnostics)
 	}
 	m.validateVIFs(&resp.Diagnostics)
+	if d.Site != nil {
+		m.validateReferences(&resp.Diagnostics)
+	}
 	m.validateKeys(&resp.Diagnostics)
 	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
 		image.validateChecksum(&m, &resp.Diagnostics)
 		image.validatePullSecret(&resp.Diagnostics)
 		image.validateType(&resp.Diagnostics)
+	}
+}
+
+// validateReferences refuses texts that are no UUIDs where only another resource knows the right ones. A mocked provider makes texts of its
+// own for those resources, and is never configured: then they pass.
+func (m *model) validateReferences(diags *diag.Diagnostics) {
+	check := func(at path.Path, id types.String, of string) {
+		if framework.IsSet(id) && !framework.UUIDPattern.MatchString(id.ValueString()) {
+			diags.AddAttributeError(at, "Not a UUID", fmt.Sprintf("%s must be the UUID of %s, and is %q.", at, of, id.ValueString()))
+		}
+	}
+	check(path.Root("allocation_id"), m.AllocationID, "an allocation")
+	for i, vif := range m.VIFs.Elements() {
+		check(path.Root("vifs").AtListIndex(i).AtName("id"), vifAttribute(vif, "id"), "a Neutron port")
 	}
 }
 

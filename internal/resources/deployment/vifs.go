@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -29,7 +28,6 @@ func vifsSchema() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "UUID of the Neutron port.",
-				Validators: []validator.String{stringvalidator.RegexMatches(framework.UUIDPattern, "must be the UUID of a Neutron port")},
 			},
 			"mac": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "MAC address of the node's port. Needs API 1.67. Default: Ironic chooses a free port.",
