@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
 const withoutValue = "Object without a value"
@@ -124,5 +126,23 @@ func TestValidate_objectsWithAValueDoNotWarn(t *testing.T) {
 		if got := strings.Join(found, " "); got != tt.warns {
 			t.Errorf("%s: warned of %q, want %q", name, got, tt.warns)
 		}
+	}
+}
+
+// A mocked provider is not configured, and makes texts of its own for what Ironic computes: only a configured one refuses them.
+func TestValidate_referencesOfAMock(t *testing.T) {
+	t.Parallel()
+	config := object{
+		"node_id": "t0arhul1", "allocation_id": "t0arhul1", "vifs": []any{object{"id": "t0arhul1"}},
+		"image": object{"url": "http://images.test/a", "checksum": strings.Repeat("0", 64)},
+	}
+	s := startSession(t, nil)
+	mock := *s
+	mock.server = provider.NewServer("test")
+	for configured, on := range map[bool]*session{true: s, false: &mock} {
+		schema := s.schemas.ResourceSchemas["metal_deployment"]
+		text := describe(on.validated("metal_deployment", s.dynamic(s.value(schema.ValueType(), config))))
+		mentions(t, "allocation_id", text, "allocation_id must be the UUID of an allocation", configured)
+		mentions(t, "vifs", text, "must be the UUID of a Neutron port", configured)
 	}
 }
