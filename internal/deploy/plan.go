@@ -206,9 +206,6 @@ func (d *decision) readiness() {
 	case want.IsNull():
 	case d.away(starts): // null
 		d.warnUnchecked()
-	case starts && !want.Unknown && Has(d.plan.Steps, DoRebuild) && !d.plan.Forecast.State.Unknown:
-		*ready = decide.Known(true)
-		d.add(Step{Do: DoCheck})
 	case starts, want.Unknown:
 		*ready = decide.Unknown[bool]()
 		d.add(Step{Do: DoCheck, Maybe: want.Unknown})

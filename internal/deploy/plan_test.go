@@ -677,7 +677,7 @@ func TestDecide_readyForecast(t *testing.T) {
 		{"ready_check=r2", "not ready", "true"},
 		{"ready_check=?", "active", "unknown"},
 		{"ready_check=-", "active", "null"},
-		{"image=b", "active", "true"},
+		{"image=b", "active", "unknown"},
 		{"image=b", "active, an earlier run has deployed the wish", "true"},
 		{"power_state=off", "active", "null"},
 		{"rescue=1", "active", "null"},

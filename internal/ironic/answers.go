@@ -3,6 +3,7 @@ package ironic
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
@@ -12,8 +13,16 @@ import (
 // answers are lists whose values a configuration uses. If one lacks an object that a resource has, the plan would give up what depends on
 // it.
 type answers[T any] struct {
-	mu  sync.Mutex
-	all []*answer[T]
+	mu   sync.Mutex
+	all  []*answer[T]
+	read map[string]*object[T] // by id: read alone, on behalf of a resource
+}
+
+// object is an object that exists.
+type object[T any] struct {
+	id, label string
+	is        *T
+	changed   time.Time
 }
 
 // answer is a list that the server has answered at a time by its own clock.
@@ -43,35 +52,57 @@ func (a *answers[T]) ask(c *Client, id func(*T) string, selects func(*T) bool, l
 		now.ids[id(&all[i])] = true
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.all = append(a.all, now)
+	read := slices.Collect(maps.Values(a.read))
+	a.mu.Unlock()
+	for _, o := range read {
+		if err := a.lackIn([]*answer[T]{now}, o); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
 }
 
-// lack returns an error if a list lacked an object that has not changed since, and shows it now.
-func (a *answers[T]) lack(id, label string, object *T, changed time.Time) error {
-	for _, was := range a.lacking(id, object, changed) {
+// lack returns an error if a list lacked an object that has not changed since, and shows it now. Lists that are requested later are
+// compared with the object, too.
+func (a *answers[T]) lack(o *object[T]) error {
+	a.mu.Lock()
+	if a.read == nil {
+		a.read = map[string]*object[T]{}
+	}
+	a.read[o.id] = o
+	lists := slices.Clone(a.all)
+	a.mu.Unlock()
+	return a.lackIn(lists, o)
+}
+
+// lackIn is lack for some lists.
+func (a *answers[T]) lackIn(lists []*answer[T], o *object[T]) error {
+	for _, was := range lists {
+		if !a.lacks(was, o) {
+			continue
+		}
 		again, err := was.list()
 		if err != nil {
 			return err
 		}
-		if again[id] != nil {
-			return incomplete(label)
+		if again[o.id] != nil {
+			return incomplete(o.label)
 		}
 		a.mu.Lock()
-		was.ids[id] = true
+		for id := range a.read {
+			was.ids[id] = was.ids[id] || again[id] == nil
+		}
 		a.mu.Unlock()
 	}
 	return nil
 }
 
-// lacking returns the lists that lacked an object although they select it.
-func (a *answers[T]) lacking(id string, object *T, changed time.Time) []*answer[T] {
+// lacks reports whether a list lacked an object although it selects it.
+func (a *answers[T]) lacks(was *answer[T], o *object[T]) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(a.all), func(was *answer[T]) bool {
-		return was.ids[id] || !was.selects(object) || changed.After(was.at.Add(-unsettled))
-	})
+	return !was.ids[o.id] && was.selects(o.is) && !o.changed.After(was.at.Add(-unsettled))
 }
 
 // allocating is how long after its creation an allocation may get its node, which changes the lists that select it.
@@ -82,14 +113,14 @@ func (c *Client) lackAllocation(a *Allocation) error {
 	if err != nil { // this user does not see it
 		return nil //nolint:nilerr // nothing is known
 	}
-	return c.usedAllocations.lack(a.UUID, "allocation "+cmp.Or(a.Name, a.UUID), a, created.Add(allocating))
+	return c.usedAllocations.lack(&object[Allocation]{a.UUID, "allocation " + cmp.Or(a.Name, a.UUID), a, created.Add(allocating)})
 }
 
 func (c *Client) lackNode(n *Node) error {
 	if n.CreatedAt.IsZero() { // this user does not see it
 		return nil
 	}
-	return c.usedNodes.lack(n.UUID, "node "+NodeLabel(n), n, n.ChangedAt())
+	return c.usedNodes.lack(&object[Node]{n.UUID, "node " + NodeLabel(n), n, n.ChangedAt()})
 }
 
 // NodesForConfiguration lists nodes whose values a configuration uses.

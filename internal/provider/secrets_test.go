@@ -69,7 +69,7 @@ func TestMessages_haveNoSecrets(t *testing.T) {
 		if try.kind == "metal_deployment" {
 			host, said := s.apply("metal_host", object{
 				"name": "for-" + strings.ReplaceAll(name, " ", "-"), "driver": "fake-hardware",
-				"target_state": "available",
+				"target_state": "available", "hardware_interfaces": object{"boot": "ipxe"},
 			}, nil)
 			if failed(said) {
 				t.Fatal(describe(said))

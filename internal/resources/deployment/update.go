@@ -294,7 +294,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 
 func (u *update) next(node *ironic.Node, attempts int, end deploy.Ending, outcome deploy.Outcome) model {
 	planned := *u.plan
-	if end.Failed { // the forecast is that of a success
+	if end.Failed && (outcome.Undone || !end.Interrupted) { // the plan has forecast a success, and Terraform compares it after no error
 		planned.ProvisionState, planned.LastError, planned.Attempts = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
 		if u.config.PowerState.IsNull() {
 			planned.PowerState = types.StringUnknown()

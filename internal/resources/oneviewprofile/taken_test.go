@@ -46,6 +46,7 @@ func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
 	s := site.Start(t, nil)
 	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
+	s.Patch(node, "add", "/boot_interface", "ipxe") // which boots live ISOs
 	for name, config := range map[string]string{
 		"node":       acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")),
 		"allocation": acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1")),

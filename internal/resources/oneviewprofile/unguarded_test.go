@@ -20,6 +20,7 @@ func TestAccOneView_withoutApplianceSharedNodeIsNotDeployed(t *testing.T) {
 	s := site.Start(t, nil)
 	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
+	s.Patch(node, "add", "/boot_interface", "ipxe") // which boots live ISOs
 	for name, config := range map[string]string{
 		"image": acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), "live ISO": acctest.Deployment(acctest.Quoted(node),
 			`live_iso = { url = "`+acctest.Images+`x.iso" }`),

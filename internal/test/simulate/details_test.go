@@ -59,7 +59,7 @@ func portDetails(n string) object {
 			macOf("a", 1): object{"is_smartnic": n == "1", "local_link_connection": object{"hostname": "nic" + n, "port_id": "rep" + n}},
 		},
 		"port_groups": object{"bond" + n: object{
-			"category": "fast" + n, "extra_json": `{"n": "` + n + `"}`, "mac": "52:54:00:00:99:0" + n, "mode": "802.3ad",
+			"category": "fast" + n, "extra_json": `{"n":"` + n + `"}`, "mac": "52:54:00:00:99:0" + n, "mode": "802.3ad",
 			"physical_network": "physnet" + n,
 			"properties":       object{"miimon": "10" + n}, "standalone_ports": n == "1",
 		}},
@@ -209,7 +209,7 @@ func deploymentDetails(n string) configuration {
 			"ramdisk": "http://images.test/ramdisk" + n, "root_gb": 10, "swap_mb": 1024,
 		},
 		"config_drive": object{
-			"hostname": "host" + n, "user_data": "#cloud-config " + n, "meta_data": `{"n": "` + n + `"}`,
+			"hostname": "host" + n, "user_data": "#cloud-config " + n, "meta_data": `{"n":"` + n + `"}`,
 			"vendor_data":  `{"v": "` + n + `"}`,
 			"network_data": `{"links": [], "networks": [], "services": []}`,
 		},
@@ -404,12 +404,12 @@ func procedureScenes() []scene {
 		return configuration{
 			"metal_deploy_template.a": {
 				"name":  "CUSTOM_A",
-				"steps": []any{object{"interface": "bios", "step": "factory_reset", "priority": 90, "args": `{"n": "` + n + `"}`}},
+				"steps": []any{object{"interface": "bios", "step": "factory_reset", "priority": 90, "args": `{"n":"` + n + `"}`}},
 			},
 			"metal_runbook.a": {
 				"name": "CUSTOM_B", "description": "number " + n, "public": n == "1", "disable_ramdisk": n == "1",
 				"traits": []any{"CUSTOM_" + n},
-				"steps":  []any{object{"interface": "bios", "step": "factory_reset", "args": `{"n": "` + n + `"}`}},
+				"steps":  []any{object{"interface": "bios", "step": "factory_reset", "args": `{"n":"` + n + `"}`}},
 			},
 			"metal_inspection_rule.a": {
 				"description": "rule " + n, "phase": "main", "priority": 10, "sensitive": false,
