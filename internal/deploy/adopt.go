@@ -151,14 +151,19 @@ func Describe(ctx context.Context, m *machine.Machine, d Deployment, former []st
 	return m.Patch(ctx, patch)
 }
 
-// Readdress tells Ironic where the image is that the machine runs, and the secret for it. It does not touch the machine.
+// Readdress tells Ironic where the image is that the machine runs, and the secret for it. It does not touch the machine. The marker says
+// so in the same request: a later refresh must not take the image for that of another client.
 func Readdress(ctx context.Context, m *machine.Machine, d Deployment) error {
 	want := d.AsInstanceInfo()
 	maps.DeleteFunc(want, func(key string, _ any) bool { return key != keyImageSource && key != keyPullSecret })
-	if patch := editsOf(m.Node().InstanceInfo, want, []string{keyPullSecret}); len(patch) > 0 {
-		return m.Patch(ctx, patch)
+	patch := editsOf(m.Node().InstanceInfo, want, []string{keyPullSecret})
+	if len(patch) == 0 {
+		return nil
 	}
-	return nil
+	mark := InstanceMarkerOf(m.Node())
+	mark.Address, _ = want[keyImageSource].(string)
+	patch.Set("/instance_info/"+notes.KeyMarker, mark)
+	return m.Patch(ctx, patch)
 }
 
 // EndAdoption ends an adoption that has not succeeded, after the end of one in progress: the node goes back to manageable and is not

@@ -62,6 +62,8 @@ type InstanceMarker struct {
 	Power  string       `json:"power,omitempty"` // for a boot without a verb: the time of the node's last power change
 	Keys   []string     `json:"keys,omitempty"`  // keys of instance_info that were written for this deployment
 	VIFs   []string     `json:"vifs,omitempty"`  // that this provider has attached, or was about to
+	// Address is where the image that was deployed is now, if this provider has told Ironic another address since.
+	Address string `json:"address,omitempty"`
 	// Restart is the last start for restart_triggers: of this deployment, or of the machine while it runs it
 	Restart *Restarted `json:"restart,omitempty"`
 }
@@ -100,6 +102,12 @@ func markOf(n *ironic.Node) string { return cmp.Or(InstanceMarkerOf(n).Digest, "
 // RedeployedSince reports whether a run of this provider has deployed the node since the footprint was taken, and was killed
 // before it could record that.
 func (f Footprint) RedeployedSince(n *ironic.Node) bool { return f.Mark != "" && f.Mark != markOf(n) }
+
+// Readdressed reports whether the address of the node's image is one that this provider has told Ironic of the image that runs.
+func Readdressed(n *ironic.Node) bool {
+	address := InstanceMarkerOf(n).Address
+	return address != "" && address == ImageSource(n)
+}
 
 // OtherImage reports whether the node's image differs from the footprint's.
 func (f Footprint) OtherImage(n *ironic.Node) bool { return f.Image != ImageSource(n) }

@@ -113,14 +113,15 @@ func (c *Client) lackAllocation(a *Allocation) error {
 	if err != nil { // this user does not see it
 		return nil //nolint:nilerr // nothing is known
 	}
-	return c.usedAllocations.lack(&object[Allocation]{a.UUID, "allocation " + cmp.Or(a.Name, a.UUID), a, created.Add(allocating)})
+	own := *a // the caller may change its own
+	return c.usedAllocations.lack(&object[Allocation]{a.UUID, "allocation " + cmp.Or(a.Name, a.UUID), &own, created.Add(allocating)})
 }
 
 func (c *Client) lackNode(n *Node) error {
 	if n.CreatedAt.IsZero() { // this user does not see it
 		return nil
 	}
-	return c.usedNodes.lack(&object[Node]{n.UUID, "node " + NodeLabel(n), n, n.ChangedAt()})
+	return c.usedNodes.lack(&object[Node]{n.UUID, "node " + NodeLabel(n), n.brief(), n.ChangedAt()})
 }
 
 // NodesForConfiguration lists nodes whose values a configuration uses.

@@ -69,3 +69,29 @@ func TestAccDeployment_spellingIsNoChange(t *testing.T) {
 	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild")
 	w.Must("destroy", "-auto-approve")
 }
+
+// A run that is killed after it has told Ironic the new address leaves an image that the next plan knows, also if Ironic has converted it and
+// tells no checksum any more. An image of another client is still noticed.
+func TestFakeDeployment_addressOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/deploy_interface", "direct")
+	config := func(folder string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), fmt.Sprintf("image = { url = %q, checksum = "+
+			"\"d41d8cd98f00b204e9800998ecf8427e\", disk_format = \"qcow2\" }", "file:///"+folder+"/v1.qcow2"))
+	}
+	w := acctest.NewWorkspace(t, config("images"))
+	w.Must("apply", "-auto-approve")
+	before := w.State()
+	w.Configure(config("mirror"))
+	w.Must("apply", "-auto-approve")
+	if info := site.InstanceInfo(s, node); info["image_checksum"] != nil || info["image_source"] != "file:///mirror/v1.qcow2" {
+		t.Fatalf("Ironic has not converted the image, or not got the address: %v", info)
+	}
+	w.SetState(before)
+	acctest.NoChanges(t, w)
+	acctest.RunImage(s, node, "other")
+	acctest.Mention(t, w.Must("plan"), "Rebuild wipes the root disk", "other.qcow2")
+	w.Must("destroy", "-auto-approve")
+}

@@ -254,14 +254,15 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 
-// showImage shows in the state that a node was deployed with another address, and its checksum, if that is another one, too.
+// showImage shows in the state that a node was deployed with another address, and its checksum, if that is another one, too. Ironic
+// removes the checksum of an image that it converts: it tells nothing of an image that only has another address.
 func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	image := m.image(ctx)
 	if image == nil || deploy.ImageSource(node) == "" {
 		return
 	}
 	image.URL = types.StringValue(deploy.ImageSource(node))
-	if runs := deploy.ImageOf(node).Checksum; !strings.EqualFold(runs, image.Checksum.ValueString()) {
+	if runs := deploy.ImageOf(node).Checksum; !deploy.Readdressed(node) && !strings.EqualFold(runs, image.Checksum.ValueString()) {
 		image.Checksum = framework.OrNull(runs)
 	}
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)

@@ -173,6 +173,7 @@ func TestKill_everyMoment(t *testing.T) {
 		},
 		{"adopt", configuration{}, adopting(), []string{"manage", "adopt"}, kills{4, 7}, kills{2, 3}},
 		{"another VIF", connected("1"), connected("2"), nil, kills{1, 2}, kills{}},
+		{"another address of the image", oneOfEach("v1"), mirrored(oneOfEach("v1")), nil, kills{1, 1}, kills{}},
 		{
 			"create protected",
 			configuration{},

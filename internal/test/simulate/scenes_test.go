@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -130,11 +131,19 @@ func scenes() []scene {
 		{name: "maintenance", from: []configuration{host("description", "d")}, to: host("maintenance", true)},
 		{name: "power of a host", from: []configuration{host("power_state", "off")}, to: host("power_state", "on")},
 		{name: "another BMC password and name", from: []configuration{installed("v1")}, to: renamed(installed("v1"))},
+		{name: "another address of the image", from: []configuration{installed("v1")}, to: mirrored(installed("v1"))},
 		{name: "recable", from: []configuration{cabled("bond0")}, to: cabled("bond1")},
 		{name: "group", to: groupOf("a", 3)},
 		{name: "group grows under another name", from: []configuration{groupOf("a", 1)}, to: groupOf("b", 3)},
 		{name: "group shrinks", from: []configuration{groupOf("a", 3)}, to: groupOf("a", 1)},
 	}, details)
+}
+
+// mirrored is a configuration whose image comes from another server.
+func mirrored(config configuration) configuration {
+	image := maps.Clone(config["metal_deployment.a"]["image"].(object))
+	image["url"] = "http://mirror.test/v1"
+	return with(config, "metal_deployment.a", "image", image)
 }
 
 // renamed is a configuration with another name and another password of the host.
