@@ -160,14 +160,14 @@ var (
 		},
 	}
 	ImageURL = text{
-		summary: "Not the URL of an image", must: "must be a URL of which Ironic can fetch an image",
+		summary: "Not the URL of an image", must: "must be the URL of an image that Ironic can fetch",
 	}.of("http", "https", "file", "oci", "glance")
 	// ImageReference accepts the UUID of an image in Glance, too.
 	ImageReference = text{
 		summary: "Not the URL of an image", must: "must be the URL of an image, or its UUID in Glance",
 		ok: func(s string) bool { return ironic.IsUUID(s) || ImageURL.ok(s) }, why: ImageURL.why,
 	}
-	// Unpacked warns of images that nobody unpacks (reference/ironic.md#format-of-an-image).
+	// Unpacked warns of compressed images: neither Ironic nor its agent unpacks them (reference/ironic.md#format-of-an-image).
 	Unpacked = text{
 		summary: "Image is compressed", must: "names a compressed file. Ironic and its agent unpack none: they write or boot it as it " +
 			"is. Unpack it on the server; qcow2 images are small without it", hides: true, warns: true,
@@ -177,7 +177,7 @@ var (
 	DriveURL = text{summary: "Not the URL of a config drive", must: "must be a URL of the web"}.of("http", "https")
 	// MediaURL accepts what a BMC can fetch.
 	MediaURL = text{
-		summary: "Not the URL of an image", must: "must be a URL of which a BMC can fetch an image",
+		summary: "Not the URL of an image", must: "must be the URL of an image that a BMC can fetch",
 	}.of("http", "https", "nfs", "cifs")
 	// FirmwareURL accepts any URL: which schemes work depends on the BMC.
 	FirmwareURL = text{summary: "Not a URL", must: "must be a URL with a scheme"}.of()

@@ -102,7 +102,7 @@ func (d *decision) proposals(hosts []Host) []proposal {
 		isOurs := h.Owner != "" && h.Owner == d.rules.Owner
 		t, isTwin := twins[h.ID]
 		p, err := d.rules.propose(h)
-		// hosts named before count, too, and a serial number that another machine has names none, whoever that belongs to
+		// Machines that have a name already count, too. A serial number that two machines have names neither of them.
 		if err == nil && p.key != "" && (isOurs || !isTwin && !p.given) {
 			d.keys[p.key] = append(d.keys[p.key], h)
 		}

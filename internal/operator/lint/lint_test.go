@@ -294,7 +294,7 @@ func TestLint_unreadable(t *testing.T) {
 		}
 	}
 	if _, err := lint.Directories(filepath.Join(t.TempDir(), "nothing")); err == nil {
-		t.Error("a directory that is missing is no error")
+		t.Error("lint reports no error for a directory that does not exist")
 	}
 }
 
