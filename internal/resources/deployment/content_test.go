@@ -95,3 +95,27 @@ func TestFakeDeployment_addressOfAKilledRun(t *testing.T) {
 	acctest.Mention(t, w.Must("plan"), "Rebuild wipes the root disk", "other.qcow2")
 	w.Must("destroy", "-auto-approve")
 }
+
+// What the configuration of a deployment cannot see, the properties of the node, Ironic refuses before it touches the machine.
+func TestAccDeployment_propertiesThatIronicRefuses(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", map[string]any{"deploy_interface": "direct", "automated_clean": false})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	for _, tt := range []struct {
+		properties map[string]any
+		says       string
+	}{
+		{map[string]any{"capabilities": "boot_mode:UEFI"}, "has an invalid value: 'UEFI'. Acceptable values are:"},
+		{map[string]any{"root_device": map[string]any{"deviceName": "sda"}}, "deviceName"},
+		{map[string]any{"root_device": map[string]any{"size": "500GB"}}, "500GB"},
+	} {
+		s.Patch(node, "replace", "/properties", tt.properties)
+		acctest.Fails(t, w, acctest.Apply(), "failed validation", tt.says)
+		w.Must("destroy", "-auto-approve")
+	}
+	site.WantVerbs(t, s, node)
+	if site.InstanceInfo(s, node)["image_type"] != nil { // Ironic leaves it
+		s.Patch(node, "remove", "/instance_info/image_type", nil)
+	}
+}
