@@ -31,7 +31,7 @@ func TestFakePlanOptions_wipeNothingUnnamed(t *testing.T) {
 	}{
 		{"replace", host, changesHands, nil, lostRecord, nil},
 		{"replace", allocation, "1 to add, 0 to change, 1 to destroy", nil, lostRecord, nil},
-		{"replace", deployment, "Destroying undeploys the machine", []string{"deleted", "active"}, lostRecord, nil},
+		{"replace", deployment, "will be replaced, as requested", []string{"deleted", "active"}, lostRecord, nil},
 		{"target", host, "No changes", nil, "Lost record is made anew", []string{"manage"}},
 		{"target", allocation, "No changes", nil, lostRecord, nil},
 		{"target", deployment, "No changes", nil, lostRecord, nil},

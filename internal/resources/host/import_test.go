@@ -36,7 +36,7 @@ func TestAccHost_importByUUIDNameMACAndBMC(t *testing.T) {
 		"no-such-node":                         "no-such-node could not be found",
 		"6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21": "could not be found",
 		"52:00:00:00:00:01":                    "no port has the MAC address 52:00:00:00:00:01",
-		"bmc:nowhere.example.com":              "│ No node has the BMC address nowhere.example.com.", // no answer of Ironic
+		"bmc:nowhere.example.com":              "(│|host bmc:nowhere.example.com) No node has the BMC address nowhere.example.com.", // no answer of Ironic
 		"bmc:192.0.2.11/24":                    "has a prefix length: write redfish://192.0.2.11",
 	} {
 		steps = append(steps, resource.TestStep{

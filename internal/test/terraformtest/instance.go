@@ -149,7 +149,11 @@ func (r *run) decide(c *change, block *language.Resource, value cty.Value) bool 
 		c.action = create
 	case len(c.mustReplace) > 0 || c.told:
 		c.action = replace
+		told := r.Warnings(c.at.String())
 		_, ok = r.ask(c, block, block.Provider, &state.Instance{Value: c.kind.Null(), Private: resp.PlannedPrivate}, value)
+		if ok {
+			r.DropWarnings(c.at.String(), told) // as the CLIs do: of the second plan of a replacement, they show errors only
+		}
 	case c.planned.RawEquals(from.Value):
 		c.action = noOp
 	default:

@@ -38,6 +38,31 @@ func (d *Diagnostics) Forget(summary string) {
 	d.All = slices.DeleteFunc(d.All, func(one Diagnostic) bool { return one.Summary == summary })
 }
 
+// Warnings returns how many warnings there are of an address.
+func (d *Diagnostics) Warnings(address string) (count int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.All {
+		if one.Address == address && !one.IsError {
+			count++
+		}
+	}
+	return count
+}
+
+// DropWarnings drops the warnings of an address but the first ones.
+func (d *Diagnostics) DropWarnings(address string, first int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.All = slices.DeleteFunc(d.All, func(one Diagnostic) bool {
+		if one.Address != address || one.IsError {
+			return false
+		}
+		first--
+		return first < 0
+	})
+}
+
 // Fail adds an error.
 func (d *Diagnostics) Fail(summary, detail string, args ...any) {
 	d.Add(Diagnostic{IsError: true, Summary: summary, Detail: fmt.Sprintf(detail, args...)})
