@@ -227,7 +227,7 @@ func (r *reader) messages(n ast.Node) []message {
 	case *ast.CompositeLit:
 		if n.Type != nil && strings.HasPrefix(r.source(n.Type), "framework.Collected[") {
 			label := r.text(r.labels["Subject"], 0)
-			return couldNot("error", []string{"read " + label, "delete " + label})
+			return couldNot("error", []string{"read " + label, "create " + label, "change " + label, "delete " + label})
 		}
 		if doing := r.operation(n); doing != nil {
 			texts := r.texts(doing)

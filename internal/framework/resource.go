@@ -16,6 +16,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -67,6 +68,56 @@ type Collected[T, M any, P Model[T, M]] struct {
 	Listing string // what the list resource does, in Markdown
 	Label   func(*T) (id, name string)
 	Find    func(ctx context.Context, ref string) (*T, error) // finds an object to import; nil: by UUID or name
+
+	// Make creates the object, or takes over the one that a killed run has created.
+	Make func(ctx context.Context, plan P) (machine.Made, error)
+	// Change changes the object. keep records in the state what is done so far.
+	Change func(ctx context.Context, plan, state P, keep func(P)) error
+}
+
+// Create creates the object, and records it in the state before it does what remains.
+func (r *Collected[T, M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	plan := P(new(M))
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	made, err := r.Make(ctx, plan)
+	if err != nil {
+		ReportUndone(&resp.Diagnostics, "create "+plan.Subject(), err)
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, Identity{ID: types.StringValue(made.UUID)})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), made.UUID)...)
+	Show(&resp.Diagnostics, made.Told...)
+	if made.End == nil {
+		return
+	}
+	err = made.End()
+	if notes.IsSuperseded(err) {
+		resp.State.RemoveResource(ctx)
+	}
+	Report(&resp.Diagnostics, "create "+plan.Subject(), err)
+}
+
+// Update changes the object.
+func (r *Collected[T, M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Finish(ctx, &resp.Diagnostics)
+	plan, state := P(new(M)), P(new(M))
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, Identity{ID: types.StringValue(state.UUID())})...)
+	keep := func(done P) { resp.Diagnostics.Append(resp.State.Set(ctx, done)...) }
+	if err := r.Change(ctx, plan, state, keep); err != nil {
+		ReportUndone(&resp.Diagnostics, "change "+state.Subject(), err)
+		return
+	}
+	keep(plan)
 }
 
 // Read refreshes the state.

@@ -250,6 +250,13 @@ func (s *Site) AlsoBegun(n *ironic.Node) []string {
 		"deployment with the same content there, the apply continues that, too.", ironic.NodeLabel(n), n.ProvisionState)}
 }
 
+// Made is a new object of Ironic, which the caller must record before it calls End.
+type Made struct {
+	UUID string
+	Told []decide.Notice
+	End  func() error // does what remains; nil: nothing
+}
+
 // TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are
 // further sentences.
 func TakenOver(c *notes.Creation, what string, more ...string) decide.Notice {

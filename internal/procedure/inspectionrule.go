@@ -50,40 +50,40 @@ func newCreatedRules(*machine.Site) *createdRules { return &createdRules{} }
 
 // CreateRule creates an inspection rule. If there is a rule with the UUID that belongs to this content, and it was never changed,
 // CreateRule takes it over: a killed run has created it, or another configuration that has the same rule.
-func CreateRule(ctx context.Context, site *machine.Site, content map[string]any) (rule *ironic.InspectionRule, takenOver bool, err error) {
+func CreateRule(ctx context.Context, site *machine.Site, content map[string]any) (machine.Made, error) {
 	rules := &machine.Kept(site, newCreatedRules).ids
 	for n := range ruleTries {
 		id, err := ruleID(content, n)
 		if err != nil {
-			return nil, false, err
+			return machine.Made{}, err
 		}
 		if !rules.Add(id) {
-			return nil, false, errSameRule
+			return machine.Made{}, errSameRule
 		}
 		request := maps.Clone(content)
 		request["uuid"] = id
 		rule, err := ironic.CreateIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, id, request)
 		if err == nil {
-			return rule, false, nil
+			return machine.Made{UUID: rule.UUID}, nil
 		}
 		rules.Remove(id)
 		if !api.IsStatus(err, http.StatusConflict, "") {
-			return nil, false, err
+			return machine.Made{}, err
 		}
 		found, err := ironic.ReadIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, id)
 		if err != nil {
-			return nil, false, err
+			return machine.Made{}, err
 		}
 		if found.UpdatedAt != "" {
 			continue
 		}
 		if !rules.Add(id) {
-			return nil, false, errSameRule
+			return machine.Made{}, errSameRule
 		}
 		site.Run.TookOver(notes.MarkCreation, id)
-		return found, true, nil
+		return machine.Made{UUID: id, Told: []decide.Notice{ruleTakenOver(id)}}, nil
 	}
-	return nil, false, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description",
+	return machine.Made{}, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description",
 		ruleTries)
 }
 
@@ -119,10 +119,10 @@ func FindRule(ctx context.Context, site *machine.Site, ref string) (*ironic.Insp
 		strings.Join(ids, ", "))
 }
 
-// RuleTakenOver says that a creation has taken over a rule that another run has created.
-func RuleTakenOver(rule *ironic.InspectionRule) decide.Notice {
+// ruleTakenOver says that a creation has taken over a rule that another run has created.
+func ruleTakenOver(id string) decide.Notice {
 	return decide.Warn(nil, "Interrupted creation is continued",
 		fmt.Sprintf("Another run has created rule %s with exactly this content, and this state did not have it. The apply has taken it "+
 			"over. If another configuration or resource manages the rule, remove it from one of the two, or give them different "+
-			"descriptions.", rule.UUID))
+			"descriptions.", id))
 }

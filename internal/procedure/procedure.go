@@ -16,19 +16,31 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// procedureLabel is how messages name a deploy template or a runbook.
-func procedureLabel(in ironic.Collection, name string) string {
+// label is how messages name a deploy template or a runbook.
+func label(in ironic.Collection, name string) string {
 	if in == ironic.Runbooks {
 		return "runbook " + name
 	}
 	return "deploy template " + name
 }
 
-// CreateProcedure creates a deploy template or a runbook with the mark of its creation. If a killed run has created one of this name
-// that is the same, CreateProcedure takes it over and also returns the mark of that run. The caller must record the object and call
-// EndProcedure.
-func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any,
+// Create creates a deploy template or a runbook with the mark of its creation. If a killed run has created one of this name that is the
+// same, Create takes it over. The end sends traits, unless they are nil.
+func Create(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any, traits []string,
 	same func(*ironic.Procedure) bool,
+) (machine.Made, error) {
+	p, by, err := create(ctx, site, in, body, same)
+	if err != nil {
+		return machine.Made{}, err
+	}
+	made := machine.Made{UUID: p.UUID, End: func() error { return end(ctx, site, in, p, by, body, traits) }}
+	if by != nil {
+		made.Told = []decide.Notice{machine.TakenOver(by, label(in, p.Name))}
+	}
+	return made, nil
+}
+
+func create(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any, same func(*ironic.Procedure) bool,
 ) (p *ironic.Procedure, by *notes.Creation, err error) {
 	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
@@ -40,7 +52,7 @@ func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	if !api.IsStatus(err, http.StatusConflict, "") {
 		return p, nil, err
 	}
-	found, by, ferr := finishProcedure(ctx, site, in, name, same)
+	found, by, ferr := finish(ctx, site, in, name, same)
 	switch {
 	case ferr != nil:
 		return nil, nil, errors.Join(err, ferr)
@@ -50,8 +62,8 @@ func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	return found, by, nil
 }
 
-// finishProcedure takes over the object of a name that a killed run has created; nil if there is none, or if it is another one.
-func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, name string,
+// finish takes over the object of a name that a killed run has created; nil if there is none, or if it is another one.
+func finish(ctx context.Context, site *machine.Site, in ironic.Collection, name string,
 	same func(*ironic.Procedure) bool,
 ) (p *ironic.Procedure, by *notes.Creation, err error) {
 	read := func(ctx context.Context) (*notes.Creation, error) {
@@ -79,10 +91,10 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	return p, by, err
 }
 
-// EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if
-// the object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
-func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *notes.Creation,
-	body map[string]any, traits []string,
+// end completes what create has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if the object was taken
+// over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
+func end(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *notes.Creation, body map[string]any,
+	traits []string,
 ) (err error) {
 	switch steps, ordered := body["steps"].([]ironic.RunbookStep); {
 	case by != nil && ordered:
@@ -93,7 +105,7 @@ func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection,
 	if err == nil && traits != nil {
 		err = site.Ironic.SetRunbookTraits(ctx, p.UUID, traits)
 	}
-	return site.Run.EndCreation(ctx, procedureLabel(in, p.Name), p.Extra, err, func(ctx context.Context) (map[string]any, error) {
+	return site.Run.EndCreation(ctx, label(in, p.Name), p.Extra, err, func(ctx context.Context) (map[string]any, error) {
 		now, err := ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, p.UUID)
 		if err != nil {
 			return nil, err
@@ -104,8 +116,8 @@ func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection,
 	})
 }
 
-// UpdateProcedure sends what differs between two bodies of a deploy template or a runbook, and removes the mark of its creation.
-func UpdateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, id string, before, after map[string]any) error {
+// Update sends what differs between two bodies of a deploy template or a runbook, and removes the mark of its creation.
+func Update(ctx context.Context, site *machine.Site, in ironic.Collection, id string, before, after map[string]any) error {
 	p, err := ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, id)
 	if err != nil {
 		return err

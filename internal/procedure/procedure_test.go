@@ -25,11 +25,11 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 			"steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{}, "priority": 10}},
 		}
 		first := sitetest.NewClient(fake)
-		made, _, err := procedure.CreateProcedure(t.Context(), first.Site, ironic.DeployTemplates, body, nil)
+		made, err := procedure.Create(t.Context(), first.Site, ironic.DeployTemplates, body, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := procedure.EndProcedure(t.Context(), first.Site, ironic.DeployTemplates, made, nil, nil, nil); err != nil {
+		if err := made.End(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -38,7 +38,7 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 			name   string
 			marked bool
 		}{{first, "CUSTOM_A", true}, {sitetest.NewClient(fake), "CUSTOM_B", false}} {
-			if err := procedure.UpdateProcedure(t.Context(), step.by.Site, ironic.DeployTemplates, made.UUID, body,
+			if err := procedure.Update(t.Context(), step.by.Site, ironic.DeployTemplates, made.UUID, body,
 				map[string]any{"name": step.name, "steps": body["steps"]}); err != nil {
 				t.Fatal(err)
 			}
@@ -94,13 +94,13 @@ func TestRunbook_stepsAreInTheWantedOrder(t *testing.T) {
 			step("raid", "delete_configuration"), step("deploy", "erase_devices"),
 		}
 		body := map[string]any{"name": "CUSTOM_WIPE", "steps": steps}
-		made, _, err := procedure.CreateProcedure(t.Context(), client.Site, ironic.Runbooks, body, nil)
+		made, err := procedure.Create(t.Context(), client.Site, ironic.Runbooks, body, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, wanted := range permutations(steps) {
 			now := map[string]any{"name": "CUSTOM_WIPE", "steps": wanted}
-			if err := procedure.UpdateProcedure(t.Context(), client.Site, ironic.Runbooks, made.UUID, body, now); err != nil {
+			if err := procedure.Update(t.Context(), client.Site, ironic.Runbooks, made.UUID, body, now); err != nil {
 				t.Fatal(err)
 			}
 			body = now
