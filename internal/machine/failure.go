@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -26,7 +27,8 @@ func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *
 	e := &failure.Error{
 		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node),
 			node.ProvisionState, step, withheld(node)),
-		Words: api.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
+		Words: strings.TrimSpace(node.LastError), Why: Why(node),
+		Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
 		Action: "Fix the cause and try again. See `metal show` and the conductor's log.",
 	}
 	if ironic.State(node.ProvisionState) == nodes.CleanFail {
@@ -48,6 +50,17 @@ func withheld(n *ironic.Node) string {
 		"node for the cause"
 }
 
+// Why returns what Ironic's words about the last failure of a node mean; nil if the provider does not know. What the node itself tells of
+// the cause is better than the advice of the table.
+func Why(node *ironic.Node) *reason.Reason {
+	known := reason.OfNode(node)
+	if advice := AdviseCause(node); advice != "" && known != nil {
+		known = new(*known)
+		known.Next = advice
+	}
+	return known
+}
+
 func adviseFailed(node *ironic.Node, goal states.Goal) string {
 	if node.Fault != "" {
 		return fmt.Sprintf("Ironic has put the node into maintenance (fault %q). Fix the cause; the next apply tries again.", node.Fault)
@@ -56,23 +69,30 @@ func adviseFailed(node *ironic.Node, goal states.Goal) string {
 		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply " +
 			"again, which repeats the steps, or remove the setting."
 	}
-	if advice := AdviseCause(node); advice != "" {
+	known := Why(node) != nil
+	if advice := AdviseCause(node); advice != "" && !known {
 		return advice
+	}
+	check := func(unknown string) string {
+		if known {
+			return "Fix the cause and apply again."
+		}
+		return unknown
 	}
 	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
 	case nodes.Enroll:
-		return "Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; " +
-			"then apply again."
+		return check("Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; " +
+			"then apply again.")
 	case nodes.DeployFail:
-		return "Fix the cause (check the image, the checksum, the network and the machine's console) and apply again. The node stays " +
-			"reserved until then."
+		return check("Fix the cause (check the image, the checksum, the network and the machine's console) and apply again.") +
+			" The node stays reserved until then."
 	case nodes.CleanFail:
 		return "The node may still hold data, so Ironic does not allocate it. Fix the cause and apply again, which repeats the cleaning."
 	case nodes.InspectFail:
 		return "Fix the cause and apply again, which repeats the inspection."
 	case nodes.RescueFail:
-		return "Check rescue_kernel and rescue_ramdisk in the host's driver_info, and the machine's console. The next apply tries again. " +
-			"To give up, remove rescue: the next apply starts what is deployed."
+		return check("Check rescue_kernel and rescue_ramdisk in the host's driver_info, and the machine's console.") +
+			" The next apply tries again. To give up, remove rescue: the next apply starts what is deployed."
 	case nodes.UnrescueFail:
 		return "The disks keep their data. Fix the cause and apply again, which tries again to start what is deployed."
 	case nodes.Error:

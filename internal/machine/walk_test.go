@@ -95,8 +95,8 @@ func TestReach_silentBMC(t *testing.T) {
 		if !failure.Is(err, failure.KindFailed) || failure.As(err, failure.KindFailed).Node.ProvisionState != "enroll" {
 			t.Fatalf("Reach = %v, want an error of KindFailed in enroll", err)
 		}
-		if !strings.Contains(err.Error(), "no route to host") || strings.Contains(err.Error(), "Traceback") {
-			t.Errorf("error %q: want the first line of last_error, which is written only when the lock is released", err)
+		if !strings.HasSuffix(err.Error(), "no route to host Traceback: ...") {
+			t.Errorf("error %q: want all lines of last_error, which is written only when the lock is released", err)
 		}
 		if node == nil || node.LastError == "" {
 			t.Errorf("node = %+v, want the node as last seen", node)

@@ -2,10 +2,12 @@ package failure
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -14,18 +16,19 @@ type Kind = fault.Kind
 
 // Error is the error of an operation. What it says and advises is written where it is made; Explain only puts that together.
 type Error struct {
-	Kind   Kind         // "" if no code asks for it
-	Node   *ironic.Node // as last seen; nil if it is about none
-	Goal   states.Goal  // of the walk that has ended; "" if none has
-	Title  string       // of the message; "": that what was being done could not be done
-	Fact   string       // what is the case
-	Words  string       // Ironic's last_error; "" if it says nothing
-	Advice string       // what to do; "" if the fact says it
-	Action string       // the advice if an action, which no later apply repeats, has requested the operation; "": the same
-	Hint   string       // what else to check; "" if nothing
-	Waits  string       // what the machine waited for, of KindQueued; "": a slot of the limit
-	About  any          // facts for the code that handles errors of the kind
-	Err    error        // the cause; nil if there is none
+	Kind   Kind           // "" if no code asks for it
+	Node   *ironic.Node   // as last seen; nil if it is about none
+	Goal   states.Goal    // of the walk that has ended; "" if none has
+	Title  string         // of the message; "": that what was being done could not be done
+	Fact   string         // what is the case
+	Words  string         // Ironic's last_error; "" if it says nothing
+	Why    *reason.Reason // what Words mean; nil if no row of the table has them
+	Advice string         // what to do; "" if the fact says it
+	Action string         // the advice if an action, which no later apply repeats, has requested the operation; "": the same
+	Hint   string         // what else to check; "" if nothing
+	Waits  string         // what the machine waited for, of KindQueued; "": a slot of the limit
+	About  any            // facts for the code that handles errors of the kind
+	Err    error          // the cause; nil if there is none
 }
 
 // Error returns the fact, and Ironic's words.
@@ -33,7 +36,7 @@ func (e *Error) Error() string {
 	if e.Words == "" {
 		return e.Fact
 	}
-	return e.Fact + ": " + e.Words
+	return e.Fact + ": " + strings.Join(strings.Fields(e.Words), " ")
 }
 
 // Unwrap returns the cause.

@@ -92,6 +92,9 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 		hint = e.Hint
 	}
 	paragraphs := []string{fact, advice, hint, words}
+	if e := fault.First(err, func(e *Error) bool { return e.Why != nil }); e != nil && words != "" {
+		paragraphs = []string{fact + "\n" + e.Why.Meaning + "\n" + e.Why.Next, words, advice, hint}
+	}
 	var status *api.StatusError
 	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError && !api.IsForbidden(err) {
 		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
@@ -108,7 +111,11 @@ func split(err error) (fact, words string) {
 	case errors.As(err, &status) && err.Error() == status.Error() && !status.Foreign && !status.Ours && status.Message != "":
 		return "", "Ironic's answer: " + Ended(status.Error())
 	case errors.As(err, &e) && err.Error() == e.Error() && e.Words != "":
-		return Sentence(errors.New(e.Fact)), "Ironic's last_error: " + Ended(e.Words)
+		from := "Ironic's last_error"
+		if e.Why != nil {
+			from += " (reason " + e.Why.ID + ")"
+		}
+		return Sentence(errors.New(e.Fact)), from + ": " + Ended(e.Words)
 	}
 	return Sentence(err), ""
 }

@@ -19,8 +19,7 @@ import (
 
 // failures says what to do in each state in which an operation has failed. NODE stands for the node.
 var failures = map[ironic.State]string{ //nolint:exhaustive // of the states in which an operation has failed
-	nodes.DeployFail: "Find the cause (metal history NODE, metal validate NODE), such as the image, its checksum or the network. The " +
-		"next apply deploys the node again; metal undeploy NODE frees it.",
+	nodes.DeployFail: "The next apply deploys the node again; metal undeploy NODE frees it.",
 	nodes.Error: "The machine was not undeployed, and its disks may still hold data. Fix the cause, then run: metal undeploy NODE",
 	nodes.CleanFail: "The disks may still hold data, so that Ironic does not allocate the node. Fix the cause. The next apply of its " +
 		"metal_host cleans it again. Without Terraform: metal provide NODE.",
@@ -52,10 +51,14 @@ func adviseState(n *ironic.Node, now time.Time) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
 	case state == nodes.Enroll && n.LastError != "":
-		return forNode(n, "Ironic could not reach the BMC. Check its address and credentials, and that the conductor can reach it (metal "+
-			"validate NODE). Then apply again. Without Terraform: metal manage NODE") + failure.OrAskIPMI(n)
+		return cause(n, "Ironic could not reach the BMC. Check its address and credentials, and that the conductor can reach it (metal "+
+			"validate NODE).") + forNode(n, " Then apply again. Without Terraform: metal manage NODE") + failure.OrAskIPMI(n)
 	case states.Failed(state):
-		return strings.TrimSpace(machine.AdviseCause(n)+" "+forNode(n, failures[state])) + failure.OrAskIPMI(n) + ramdiskHint(n)
+		unknown := machine.AdviseCause(n)
+		if state == nodes.DeployFail {
+			unknown = cmp.Or(unknown, "Find the cause (metal history NODE, metal validate NODE), such as the image, its checksum or the network.")
+		}
+		return strings.TrimSpace(cause(n, unknown)+" "+forNode(n, failures[state])) + failure.OrAskIPMI(n) + ramdiskHint(n)
 	case states.IsStuck(n):
 		return ""
 	case states.AwaitsAgent(state):
@@ -68,6 +71,14 @@ func adviseState(n *ironic.Node, now time.Time) string {
 		return "" // it is out of use on purpose
 	}
 	return forNode(n, rests[state])
+}
+
+// cause says what Ironic's words about a failure mean, and what to do; unknown if no reason has them.
+func cause(n *ironic.Node, unknown string) string {
+	if why := machine.Why(n); why != nil {
+		return why.Meaning + " " + why.Next
+	}
+	return forNode(n, unknown)
 }
 
 func working(n *ironic.Node, now time.Time) string {

@@ -1,0 +1,89 @@
+// Package reason says what Ironic's words about a failure mean: the reason, who is to blame, and what to do next.
+package reason
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Blame says whose fault a failure is.
+type Blame string
+
+// Blames.
+const (
+	Machine Blame = "machine" // a disk, the BMC, a network card
+	Request Blame = "request" // the image, its checksum, a setting, credentials
+	Site    Blame = "site"    // a conductor, the network, the image server
+	Unclear Blame = "unclear" // one text of Ironic has several causes
+)
+
+// Reason is why operations fail.
+type Reason struct {
+	ID      string // stable: it is in JSON, metrics and attributes
+	Blame   Blame
+	Meaning string // a sentence of at most a line
+	Next    string // what to do, of at most a line
+	Causes  string // the most frequent first
+	Look    string // where more stands
+	pattern *regexp.Regexp
+}
+
+// IDRamdiskMissing is the reason of a deploy ramdisk that its server does not have.
+const IDRamdiskMissing = "ramdisk-404"
+
+const idImageMissing = "image-404"
+
+// table has a reason a line, with tabs between its fields; the first pattern that matches wins.
+//
+//go:embed reasons.tsv
+var table string
+
+var all = parse(table)
+
+func parse(table string) (reasons []Reason) {
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	for _, line := range lines[1:] {
+		f := strings.Split(line, "\t")
+		reasons = append(reasons, Reason{f[0], Blame(f[1]), f[2], f[3], f[4], f[5], regexp.MustCompile(f[6])})
+	}
+	return reasons
+}
+
+// All returns all reasons, in the order in which they are tried.
+func All() []Reason { return slices.Clone(all) }
+
+// Of returns the reason that a text of Ironic tells; nil if it is none of the table.
+func Of(words string) *Reason {
+	for i := range all {
+		if all[i].pattern.MatchString(words) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// OfNode returns the reason of the last failure of a node. What Ironic says of a maintenance counts if last_error is empty: since Ironic
+// 31, a successful reading of the power state empties it.
+func OfNode(n *ironic.Node) *Reason {
+	words := cmp.Or(n.LastError, n.MaintenanceReason)
+	found := Of(words)
+	if found == nil || found.ID != idImageMissing {
+		return found
+	}
+	for _, key := range []string{"deploy_kernel", "deploy_ramdisk", "deploy_iso", "bootloader", "rescue_kernel", "rescue_ramdisk"} {
+		if address := fmt.Sprint(n.DriverInfo[key]); n.DriverInfo[key] != nil && address != "" && strings.Contains(words, address) {
+			return byID(IDRamdiskMissing)
+		}
+	}
+	return found
+}
+
+func byID(id string) *Reason {
+	return &all[slices.IndexFunc(all, func(r Reason) bool { return r.ID == id })]
+}
