@@ -34,6 +34,7 @@ func nodeAttributes() map[string]schema.Attribute {
 			"below API 1.109."),
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to " +
 			"rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
+		"failure":          failureSchema(),
 		"traits":           keys("Traits of the node."),
 		"properties_json":  jsonAttribute("Properties of the node, as JSON. Decode it with `jsondecode`."),
 		"extra_json":       jsonAttribute("Data that clients stored with the node, as JSON. Notes of this provider are left out."),
@@ -70,7 +71,8 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"instance_id": orNull(node.InstanceUUID), "allocation_id": orNull(node.AllocationUUID),
 		"maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
 		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired),
-		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError), "traits": setValue(node.Traits),
+		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError), "failure": failureValue(node),
+		"traits":          setValue(node.Traits),
 		"properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
 		"capabilities": capabilities(node),
 	}

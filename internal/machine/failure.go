@@ -17,7 +17,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -48,17 +47,6 @@ func withheld(n *ironic.Node) string {
 	}
 	return "; Ironic's policy hides last_error from this user (rule baremetal:node:get:last_error), so ask the owner of the " +
 		"node for the cause"
-}
-
-// Why returns what Ironic's words about the last failure of a node mean; nil if the provider does not know. What the node itself tells of
-// the cause is better than the advice of the table.
-func Why(node *ironic.Node) *reason.Reason {
-	known := reason.OfNode(node)
-	if advice := AdviseCause(node); advice != "" && known != nil {
-		known = new(*known)
-		known.Next = advice
-	}
-	return known
 }
 
 func adviseFailed(node *ironic.Node, goal states.Goal) string {

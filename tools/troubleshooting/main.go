@@ -53,6 +53,9 @@ func run(args []string) error {
 			return fmt.Errorf("%s: %w", source, err)
 		}
 	}
+	if guides["failure-reasons.md"], err = reasons(root); err != nil {
+		return err
+	}
 	guides[index] = strings.Replace(guides[index], listHere+"\n", listed(list), 1)
 	for name, text := range guides {
 		if err := os.WriteFile(filepath.Join(root, "templates", "guides", name), []byte(text), 0o600); err != nil {
@@ -61,6 +64,33 @@ func run(args []string) error {
 	}
 	return nil
 }
+
+// reasons returns the guide to the reasons of failures, from the table of the product.
+func reasons(root string) (string, error) {
+	table, err := os.ReadFile(filepath.Join(root, "internal", "machine", "reason", "reasons.tsv"))
+	if err != nil {
+		return "", err
+	}
+	var page strings.Builder
+	page.WriteString(reasonsHead)
+	for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+		f := strings.Split(row, "\t") // reason, blame, meaning, next step, causes, where to look, pattern
+		fmt.Fprintf(&page, "\n## %s\n\n**%s** %s\n\n* Blame: %s\n* Causes: %s\n* Where to look: %s\n", f[0], f[2], f[3], f[1], f[4], f[5])
+	}
+	return page.String(), nil
+}
+
+const reasonsHead = `---
+page_title: "Reasons of failures"
+description: |-
+  What Ironic's words about a failed operation mean, who is to blame, and what to do.
+---
+
+# Reasons of failures
+
+Errors of the provider, ` + "`metal doctor`, `metal show` and `metal watch`, and `failure` of `data.metal_host`" + ` name one of these reasons. A text
+that none of them has is shown as Ironic wrote it. Blame says whose fault it is: ` + "`machine`, `request` (what you asked for), `site`, or\n`unclear`" + ` if one text has several causes. The most frequent cause stands first.
+`
 
 var (
 	message  = regexp.MustCompile(`(?m)^(error|warning): (.*)$`)

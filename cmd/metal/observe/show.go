@@ -199,6 +199,9 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p.line("Locked by", d.LockedBy)
 	p.section("What has failed")
 	p.line("Fault", d.Fault)
+	if d.Failure != nil && d.Failure.Reason != "" {
+		p.line("Reason", d.Failure.Line())
+	}
 	p.line("Last error", d.LastError)
 	if d.Failures > 0 {
 		p.line("Failures", fmt.Sprintf("%d since the last success", d.Failures))

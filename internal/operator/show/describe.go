@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -53,10 +54,11 @@ type Description struct {
 	Operation string `json:"operation,omitempty"` // in progress
 	LockedBy  string `json:"locked_by,omitempty"` // a conductor
 
-	Fault     string   `json:"fault,omitempty"`
-	LastError string   `json:"last_error,omitempty"`
-	Failures  int      `json:"failures"` // since the last success
-	History   []string `json:"history"`  // the last errors of its history, the oldest first
+	Fault     string           `json:"fault,omitempty"`
+	LastError string           `json:"last_error,omitempty"`
+	Failure   *machine.Failure `json:"failure,omitempty"` // what last_error means
+	Failures  int              `json:"failures"`          // since the last success
+	History   []string         `json:"history"`           // the last errors of its history, the oldest first
 
 	Notes  []notes.Note `json:"notes"`
 	Next   []string     `json:"next"`
@@ -102,7 +104,8 @@ func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, hist
 		Held:  holderOf(n, allocation),
 		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
 		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
-		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError, Failures: notes.Failures(n),
+		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError,
+		Failure: machine.FailureOf(n), Failures: notes.Failures(n),
 		History: []string{}, Notes: notes.Told(n, now), Next: NextSteps(n, now),
 	}
 	for _, hint := range disks.HintsOf(n.Properties) {

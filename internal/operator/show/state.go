@@ -20,7 +20,7 @@ import (
 // failures says what to do in each state in which an operation has failed. NODE stands for the node.
 var failures = map[ironic.State]string{ //nolint:exhaustive // of the states in which an operation has failed
 	nodes.DeployFail: "The next apply deploys the node again; metal undeploy NODE frees it.",
-	nodes.Error: "The machine was not undeployed, and its disks may still hold data. Fix the cause, then run: metal undeploy NODE",
+	nodes.Error:      "The machine was not undeployed, and its disks may still hold data. Fix the cause, then run: metal undeploy NODE",
 	nodes.CleanFail: "The disks may still hold data, so that Ironic does not allocate the node. Fix the cause. The next apply of its " +
 		"metal_host cleans it again. Without Terraform: metal provide NODE.",
 	nodes.InspectFail: "Fix the cause. The next apply of its metal_host inspects it again, or run: metal inspect NODE",
@@ -56,7 +56,8 @@ func adviseState(n *ironic.Node, now time.Time) string {
 	case states.Failed(state):
 		unknown := machine.AdviseCause(n)
 		if state == nodes.DeployFail {
-			unknown = cmp.Or(unknown, "Find the cause (metal history NODE, metal validate NODE), such as the image, its checksum or the network.")
+			unknown = cmp.Or(unknown, "Find the cause (metal history NODE, metal validate NODE), such as the image, its checksum or the "+
+				"network.")
 		}
 		return strings.TrimSpace(cause(n, unknown)+" "+forNode(n, failures[state])) + failure.OrAskIPMI(n) + ramdiskHint(n)
 	case states.IsStuck(n):

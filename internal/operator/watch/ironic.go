@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -68,7 +67,9 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 	}
 	m.Operation = m.operation()
 	if m.Failed {
-		m.Reason = cmp.Or(m.Reason, api.FirstLine(n.LastError))
+		if why := machine.FailureOf(n); why != nil {
+			m.Reason = cmp.Or(m.Reason, why.Line())
+		}
 		m.Step = cmp.Or(m.Step, states.FailedStep(n))
 	}
 	return m
