@@ -60,3 +60,11 @@ func list(description string) schema.ListAttribute {
 func flag(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
 }
+
+func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
+	kinds := map[string]attr.Type{}
+	for name, attribute := range attributes {
+		kinds[name] = attribute.GetType()
+	}
+	return kinds
+}

@@ -50,14 +50,6 @@ func jsonAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, CustomType: framework.JSONType{}, MarkdownDescription: description}
 }
 
-func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
-	kinds := map[string]attr.Type{}
-	for name, attribute := range attributes {
-		kinds[name] = attribute.GetType()
-	}
-	return kinds
-}
-
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver),

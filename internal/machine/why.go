@@ -2,7 +2,11 @@ package machine
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -49,4 +53,46 @@ func (f *Failure) Line() string {
 		return api.FirstLine(f.Words)
 	}
 	return f.Reason + ": " + f.Meaning
+}
+
+var noPortFound = regexp.MustCompile(`No Port found for ([\w-]+)`)
+
+// DeletedVIF returns the VIF that Neutron has deleted, so that the last deployment of a node failed; "" if it did not fail for that.
+func DeletedVIF(node *ironic.Node) string {
+	found := noPortFound.FindStringSubmatch(node.LastError)
+	if found == nil || ironic.State(node.ProvisionState) != nodes.DeployFail {
+		return ""
+	}
+	return found[1]
+}
+
+// LacksVIF reports whether the last deployment of a node failed because Neutron has no port for the machine: it would fail on each node.
+func LacksVIF(node *ironic.Node) bool {
+	none := strings.Contains(node.LastError, "No neutron ports or portgroups are associated") ||
+		strings.Contains(node.LastError, "Failed to bind any flat network ports")
+	return DeletedVIF(node) != "" || none
+}
+
+// AdviseCause says what to do about a failure whose cause the node tells: it has no BMC, or Ironic could not connect it
+// (reference/ironic.md#vifs). It returns "" if the node tells none.
+func AdviseCause(node *ironic.Node) string {
+	lastError := node.LastError
+	switch vif := DeletedVIF(node); {
+	case ByAgent(node):
+		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with " +
+			"[deploy]fast_track on. Start the machine by hand, so that it boots Ironic's ramdisk, and apply again; or give the host a " +
+			"bmc with credentials in place of power_control."
+	case vif != "":
+		return fmt.Sprintf("Neutron has deleted the port %s, but Ironic still lists it. If vifs of the metal_deployment names it, remove "+
+			"it there, or name another port. Then apply again, which detaches it.", vif)
+	case LacksVIF(node):
+		return "The machine has no VIF, so that Ironic connects it to no network. Set vifs of the metal_deployment, or give the " +
+			"metal_host hardware_interfaces = { network = \"noop\" }, and apply again."
+	case strings.Contains(lastError, "No ports are associated with node"):
+		return "The node has no ports, so that Ironic connects it to no network. Set ports of the metal_host, and apply again."
+	case strings.Contains(lastError, "failed to reach status ACTIVE"):
+		return "Neutron's driver of the switch has not connected the machine's port. Compare local_link_connection of the port with the " +
+			"switch, and see the log of neutron-server. Then apply again."
+	}
+	return ""
 }
