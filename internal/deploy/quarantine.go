@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -96,6 +97,10 @@ func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, tim
 		return false, nil, failed
 	}
 	label := ironic.NodeLabel(m.Node())
+	if spared := spares(m, failure.As(failed, failure.KindFailed).Why); spared != "" {
+		return false, []decide.Notice{decide.Warn(nil, "Machine is not put into quarantine", fmt.Sprintf("on_failure is \"quarantine\", "+
+			"but %s. So node %s stays reserved, and the next apply deploys it again. Fix the cause first.", spared, label))}, failed
+	}
 	err = Quarantine(ctx, m, *try, failed, timeout)
 	err = errors.Join(err, endTemporary(ctx, m.Node(), timeout))
 	switch {
@@ -105,6 +110,20 @@ func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, tim
 		return false, nil, err
 	}
 	return false, noQuarantine(label, err), failed
+}
+
+// spares says why a failed deployment does not speak against its machine; "" if it does, or if nobody knows what Ironic's words mean.
+func spares(m *machine.Machine, why *reason.Reason) string {
+	switch {
+	case why == nil || why.Blame == reason.Machine:
+		return ""
+	case why.Blame != reason.Unclear:
+		return fmt.Sprintf("the reason %s speaks against the %s, not against the machine", why.ID, why.Blame)
+	case registerOf(m.Site()).proven.Has(runningContent(m.Node())):
+		return ""
+	}
+	return fmt.Sprintf("the reason %s has several causes, and this run has deployed the same content on no other machine, which would "+
+		"speak against this one", why.ID)
 }
 
 // noQuarantine warns that a node could not be put into quarantine.
@@ -183,7 +202,7 @@ func quarantined(node *ironic.Node, q *notes.Quarantine, try *Try, failed, left 
 	e := &failure.Error{Kind: kindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s",
 		ironic.NodeLabel(node), q)}
 	if why := failure.As(failed, failure.KindFailed); why != nil {
-		e.Fact, e.Words = why.Fact, why.Words
+		e.Fact, e.Words, e.Why = why.Fact, why.Words, why.Why
 	}
 	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its "+
 		"allocation is gone.", node.ProvisionState)

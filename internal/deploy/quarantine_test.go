@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -109,6 +110,70 @@ func TestIsDeployFailure_notWithoutVIF(t *testing.T) {
 			})
 			if is := deploy.IsDeployFailure(err); is != want {
 				t.Errorf("%s: %t, %v", lastError, is, err)
+			}
+		})
+	}
+}
+
+// Only a machine that is to blame is put into quarantine: a wrong image would empty the pool. What has several causes speaks against a
+// machine only if the same content runs on another one.
+func TestEndTry_blameDecides(t *testing.T) {
+	t.Parallel()
+	const (
+		missing = "Validation of image href http://h/a failed, reason: Got HTTP code 404 instead of 200 in response to HEAD request."
+		broken  = "Deploy step deploy.write_image failed: Writing image to device /dev/sda failed with exit code 1"
+		silent  = "Timeout reached while waiting for callback for node n"
+		busy    = "No free conductor workers available."
+		unknown = "It broke."
+	)
+	for name, tt := range map[string]struct {
+		lastError string
+		proven    bool // the run has deployed the same content on another machine
+		want      bool
+	}{
+		"an image that is not there": {missing, false, false},
+		"an image that was there":    {missing, true, false},
+		"a disk":                     {broken, false, true},
+		"no worker":                  {busy, true, false},
+		"a ramdisk that never came":  {silent, false, false},
+		"only on this one":           {silent, true, true},
+		"what nobody knows":          {unknown, false, true},
+	} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(2)
+			bad, good := fake.Nodes()[0].UUID, fake.Nodes()[1].UUID
+			fake.Fail = func(n fakeironic.Node, verb string) string {
+				if n.UUID == bad && verb == "active" {
+					return tt.lastError
+				}
+				return ""
+			}
+			client := sitetest.NewClient(fake)
+			deployOn := func(id string) (*machine.Machine, string, error) {
+				instance := ironic.NewUUID()
+				if _, err := client.ReserveNode(t.Context(), id, instance); err != nil {
+					t.Fatal(err)
+				}
+				_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{
+					Instance: instance, Attempts: 1, Timeout: time.Hour,
+				})
+				m, bad := client.Site.Machine(t.Context(), id)
+				if bad != nil {
+					t.Fatal(bad)
+				}
+				return m, instance, err
+			}
+			if tt.proven {
+				if _, _, err := deployOn(good); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m, instance, failed := deployOn(bad)
+			try := &deploy.Try{Allocation: &ironic.Allocation{UUID: instance, Name: "web"}, Max: 3}
+			is, notices, err := deploy.EndTry(t.Context(), m, try, failed, time.Hour,
+				func(context.Context, *ironic.Node, time.Duration) error { return nil })
+			if is != tt.want || err == nil || is == (len(notices) > 0) {
+				t.Errorf("%s: in quarantine: %t, want %t; %v, %v", name, is, tt.want, notices, err)
 			}
 		})
 	}

@@ -117,9 +117,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			"on_failure": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(failureKeep, failureQuarantine)},
 				MarkdownDescription: "What happens to the node if Ironic fails to deploy or rebuild it. `keep` (default): it stays " +
-					"reserved, and the next apply tries it again. `quarantine`: it is retired, undeployed and cleaned, and the next " +
-					"apply deploys another node. Needs `allocation_id` of an allocation with a name, and API 1.61. See [When a machine " +
-					"fails](#when-a-machine-fails).",
+					"reserved, and the next apply tries it again. `quarantine`: if the machine is to blame, it is retired, undeployed " +
+					"and cleaned, and the next apply deploys another node. Needs `allocation_id` of an allocation with a name, and API " +
+					"1.61. See [When a machine fails](#when-a-machine-fails).",
 			},
 			"max_nodes": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 100)},
