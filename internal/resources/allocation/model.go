@@ -44,7 +44,9 @@ func (m *model) purpose() string {
 }
 
 // label names an allocation of a state in messages.
-func (m *model) label() string { return "allocation " + cmp.Or(m.Name.ValueString(), m.ID.ValueString()) }
+func (m *model) label() string {
+	return "allocation " + cmp.Or(m.Name.ValueString(), m.ID.ValueString())
+}
 
 func (m *model) wish(ctx context.Context) allocate.Wish {
 	return allocate.Wish{

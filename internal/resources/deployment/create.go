@@ -48,7 +48,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	onDestroy := plan.OnDestroy
 	// on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	plan.OnDestroy = types.StringNull()
-	planned := plan
+	power, name, wrong := plan.PowerState, plan.InstanceName, plan.LastError
 	if plan.Ready.IsUnknown() {
 		plan.Ready = types.BoolValue(false)
 	}
@@ -57,7 +57,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
 	// what Ironic has now is from before the deployment
-	plan.PowerState, plan.InstanceName, plan.LastError = planned.PowerState, planned.InstanceName, planned.LastError
+	plan.PowerState, plan.InstanceName, plan.LastError = power, name, wrong
 
 	seen := config.firstSeen(ctx, kept)
 	options := deploy.DeployOptions{
@@ -111,13 +111,11 @@ func (d *deployment) recordEnd(
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
-	wanted := plan.LastError
 	plan.record(m.Node(), plan.InstanceID.ValueString(), attempts)
 	if err != nil && !failure.IsInterrupted(err) {
 		plan.OnDestroy = types.StringNull()
 		plan.Protected = framework.QuietFlag(plan.Protected, m.Node().Protected)
-	} else {
-		framework.Keep(&plan.LastError, wanted)
+		plan.LastError = framework.OrNull(m.Node().LastError)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	return runs

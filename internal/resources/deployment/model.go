@@ -210,6 +210,7 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	framework.Keep(&m.NodeName, wanted.NodeName)
 	framework.Keep(&m.InstanceName, wanted.InstanceName)
 	framework.Keep(&m.PowerState, wanted.PowerState)
+	framework.Keep(&m.LastError, wanted.LastError)
 	if m.Protected.IsUnknown() {
 		m.Protected = framework.QuietFlag(m.Protected, node.Protected)
 	}

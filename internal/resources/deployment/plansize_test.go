@@ -53,7 +53,7 @@ func linesEach(t *testing.T, w *acctest.Workspace) int {
 
 // People read a plan before they apply it: what the provider knows that nobody asks for has no line. The limits are what is printed now:
 // a new attribute that is neither null nor unchanged in such a plan needs a reason.
-func TestAccPlan_linesOfEachMachine(t *testing.T) {
+func TestAccDeployment_planLinesOfEachMachine(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+machinesOf(s, "v1"))

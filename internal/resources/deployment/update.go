@@ -320,7 +320,6 @@ func (u *update) next(node *ironic.Node, attempts int, end deploy.Ending, outcom
 	next := planned
 	next.record(node, u.prior.InstanceID.ValueString(), attempts)
 	framework.Keep(&next.ProvisionState, planned.ProvisionState)
-	framework.Keep(&next.LastError, planned.LastError)
 	framework.Keep(&next.Attempts, planned.Attempts)
 	if outcome.ReadProtected {
 		next.Protected = framework.QuietFlag(next.Protected, node.Protected)

@@ -139,8 +139,8 @@ func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), Deploy: m.plannedInterface(ctx, "deploy"),
 		Rescue: m.plannedInterface(ctx, "rescue"), BootPort: m.hasBootPort(ctx),
 	}
-	if off := m.DisablePowerOff.ValueBool(); !m.DisablePowerOff.IsUnknown() {
-		e.NeverOff = &off
+	if !m.DisablePowerOff.IsUnknown() {
+		e.NeverOff = m.DisablePowerOff.ValueBoolPointer()
 	}
 	if !m.Maintenance.IsUnknown() {
 		e.Maintenance = m.Maintenance.ValueBoolPointer()
