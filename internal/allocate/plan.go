@@ -239,9 +239,9 @@ func (d *decision) warnUnusable(node *ReservedNode) {
 		return
 	}
 	d.warn(nil, "Reserved node is unusable",
-		fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. The node stays reserved, and deployments on it "+
-			"fail meanwhile. Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform "+
-			"apply -replace for this resource. That ends only the reservation of this node.",
+		fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. Without -replace, the node stays reserved, and "+
+			"deployments on it fail. Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use "+
+			"terraform apply -replace for this resource. That ends only the reservation of this node.",
 			d.subject(), node.Label(), node.Unusable))
 }
 
@@ -302,9 +302,9 @@ func (d *decision) warnUnmet() {
 	}
 	if lacks := d.seen.Node.Lacks(d.w.Require.V); lacks != "" {
 		d.warn(decide.At("require"), "Reserved node does not meet require",
-			fmt.Sprintf("%sNode %s does not meet require any more (%s). It stays reserved, because require limits only the search for "+
-				"a node. To reserve another node, use terraform apply -replace for this resource: that also replaces its deployment, and "+
-				"wipes the machine.", d.subject(), d.seen.Node.Label(), lacks))
+			fmt.Sprintf("%sNode %s does not meet require any more (%s). Without -replace, it stays reserved: require limits "+
+				"only the search for a node. To reserve another node, use terraform apply -replace for this resource: that also replaces "+
+				"its deployment, and wipes the machine.", d.subject(), d.seen.Node.Label(), lacks))
 	}
 }
 

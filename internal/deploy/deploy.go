@@ -231,7 +231,7 @@ func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (
 		return deployKept, nil
 	case RefuseOther:
 		return 0, machine.RefusedFor(n, "it runs something that this resource did not deploy. "+
-			"Import it (terraform import <address of the metal_deployment> "+n.UUID+"), or undeploy it first")
+			"Import it (terraform import <address of the metal_deployment> "+ironic.NodeArgument(n)+"), or undeploy it first")
 	case RebuildOther:
 	}
 	return deployPrepared, nil

@@ -280,7 +280,7 @@ func (l *Look) refuseProtected(node *ironic.Node) {
 			"because that is tainted or because of -replace, and if the machine may be wiped: run terraform untaint if it is tainted, "+
 			"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is "+
 			"lost, import it (terraform import ADDRESS %s). If the node belongs to another user, choose another node.",
-			ironic.NodeLabel(node), node.UUID))
+			ironic.NodeLabel(node), ironic.NodeArgument(node)))
 }
 
 // Twin warns of a second deployment of a node.

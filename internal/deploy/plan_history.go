@@ -116,11 +116,11 @@ func (d *decision) warnRecorded() {
 	if !d.records || slices.ContainsFunc(d.plan.Steps, deploys) { // which takes all values from the configuration
 		return
 	}
-	detail := "The apply records the configuration of node %s in the state, and does not touch the machine. If the node runs another " +
-		"image, the next plan shows that. "
+	detail := "Without -replace, the apply records the configuration of node %s in the state, and does not touch the machine. If the " +
+		"node runs another image, the next plan shows that. "
 	if !d.imports() {
-		detail = "Ironic does not tell whether node %s runs the values that the state lacks. The apply records them, and deploys " +
-			"nothing for them. "
+		detail = "Ironic does not tell whether node %s runs the values that the state lacks. Without -replace, the apply records " +
+			"them, and deploys nothing for them. "
 	}
 	d.warn(nil, "Imported deployment is recorded only",
 		fmt.Sprintf(detail+"Ironic does not return values such as a config drive, so the state takes the first ones from the "+

@@ -242,9 +242,9 @@ func (b *bootDecision) built(in bootiso.Input) {
 	case unknown && (b.reconfigured() || len(b.changed()) > 0):
 		b.plan.Forecast.Boot = decide.Known(in.AfterBoot())
 		b.warn(nil, "Live ISO is taken as booted",
-			fmt.Sprintf("There is no record of what node %s was booted with. The apply records the configuration, and does not touch the "+
-				"machine. Later images are compared with the recorded one. To boot the machine with this one, use terraform apply "+
-				"-replace.", label))
+			fmt.Sprintf("There is no record of what node %s was booted with. Without -replace, the apply records the "+
+				"configuration, and does not touch the machine. Later images are compared with the recorded one. To boot the machine "+
+				"with this one, use terraform apply -replace.", label))
 	case status.Action == bootiso.Restart:
 		b.restartsWith(in, differs)
 		b.warn(nil, "Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted: %s (obsolete: %s).%s", label, status.Why,

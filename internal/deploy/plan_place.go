@@ -108,9 +108,9 @@ func (d *decision) keepNode() {
 	d.wish.Node = d.was.Node
 	if !named.Unknown && named.V != d.seen.PlannedName {
 		d.warn(decide.At("node_id"), "Deployment stays on its node",
-			fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id "+
-				"moves a deployment. To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise "+
-				"set node_id to %q.", d.seen.Label, named.V, d.seen.ID))
+			fmt.Sprintf("This deployment is on node %s, and node_id says %q now. Without -replace, the plan keeps the node: only another "+
+				"allocation_id moves a deployment. To move it on purpose, use terraform apply -replace, which undeploys and cleans the "+
+				"node. Otherwise set node_id to %q.", d.seen.Label, named.V, d.seen.ID))
 	}
 }
 

@@ -301,6 +301,14 @@ func Keep[T attr.Value](value *T, wanted T) {
 	}
 }
 
+// QuietFlag returns a flag for state: false stays null if the state has no value.
+func QuietFlag(was types.Bool, is bool) types.Bool {
+	if !is && !IsSet(was) {
+		return types.BoolNull()
+	}
+	return types.BoolValue(is)
+}
+
 // OrNull returns a string for state. An empty string becomes null.
 func OrNull(s string) types.String {
 	if s == "" {

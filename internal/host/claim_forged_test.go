@@ -45,7 +45,7 @@ func TestCreation_markAloneTakesNothingOver(t *testing.T) {
 					t.Fatalf("%v, want an error of KindTaken", err)
 				}
 				if _, detail := failure.Explain("enroll", err); !strings.Contains(detail, name) ||
-					!strings.Contains(detail, "terraform import <address of the metal_host> "+who.UUID) {
+					!strings.Contains(detail, "terraform import <address of the metal_host> "+who.Name) {
 					t.Errorf("the error says %q", detail)
 				}
 				if now := ironictest.Count(fake, http.MethodPatch, "/v1/nodes/"); now != writes {

@@ -100,14 +100,14 @@ func (e *Taken) adviceForNew() string {
 	case e.Obstacle != "":
 		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the "+
 			"provider does not take it over, because %s. If the machine is yours, import it:\n\n  terraform import <address of the "+
-			"metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
+			"metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, ironic.NodeArgument(e.Node))
 	case e.What == identity.BMC:
 		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node " +
 			"that has it:\n\n" +
-			"  terraform import <address of the metal_host> " + e.Node.UUID
+			"  terraform import <address of the metal_host> " + ironic.NodeArgument(e.Node)
 	case e.What == identity.Bond:
 		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n " +
-			" terraform import <address of the metal_host> " + e.Node.UUID
+			" terraform import <address of the metal_host> " + ironic.NodeArgument(e.Node)
 	}
 	return failure.AdviseConflict(failure.Sentence(errors.New(e.fact())))
 }

@@ -82,7 +82,7 @@ func (p *plan) foreseeWalk(walks bool) {
 		return
 	}
 	p.Forecast.LastError, p.Forecast.Fault = p.seen.LastError, p.seen.Fault
-	if p.Power.IsNull() {
+	if p.Power.IsNull() && (!p.Has(DoLeavePool) || p.Costs(decide.Restart)) {
 		p.Forecast.Power = decide.Unknown[string]()
 	}
 }

@@ -9,7 +9,7 @@ output "hosts" {
       resource_class  = local.machines[name].resource_class
       role            = local.machines[name].role
       extra           = local.machines[name].extra
-      pending_changes = host.pending_changes
+      pending_changes = host.pending_changes == null ? toset([]) : host.pending_changes
     }
   }
 }

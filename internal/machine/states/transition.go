@@ -117,7 +117,7 @@ var reasons = map[Reason]string{
 	reasonRescue:   "it is in rescue mode. Unrescue it first",
 	reasonHold:     "an operator holds it there. Unhold or abort it first",
 	reasonAdopt:    "its adoption failed. Adopt it again or manage it first",
-	ReasonNotReady: "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")",
+	ReasonNotReady: "it cannot be deployed from there. Make it available first: apply its metal_host with target_state = \"available\"",
 	ReasonNoBMC:    "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info",
 	ReasonNoAdopt: "no deployment to adopt runs on it. If the machine runs something, make the node manageable first (metal_host " +
 		"target_state = \"manageable\"). To deploy an image, set image instead of adopt",

@@ -187,9 +187,9 @@ func (d *decision) change() {
 	}
 	if decide.Same(d.w.Node, d.was.Node) && !decide.Same(named, d.was.Node) && !named.Unknown {
 		d.warn(decide.At("node_id"), "Server profile stays on its node",
-			fmt.Sprintf("This profile is on node %s, and node_id says %q now. The plan keeps the node. To move the profile on purpose, "+
-				"use terraform apply -replace, which switches the server off. Otherwise set node_id to %q.", d.was.Node.V,
-				named.V, d.was.Node.V))
+			fmt.Sprintf("This profile is on node %s, and node_id says %q now. Without -replace, the plan keeps the node. To move the "+
+				"profile on purpose, use terraform apply -replace, which switches the server off. Otherwise set node_id to %q.",
+				d.was.Node.V, named.V, d.was.Node.V))
 	}
 	if d.asked(AskNode) {
 		d.update()
@@ -269,9 +269,10 @@ func ProfileGone(profileURI, nodeID string, node *ironic.Node) decide.Notice {
 	if node != nil {
 		label = ironic.NodeLabel(node)
 		if MayRun(node) {
-			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the "+
-				"apply will fail. To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its "+
-				"metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
+			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off. Unless "+
+				"this plan replaces its metal_deployment, the apply fails. To deploy the node again with a new profile, use terraform "+
+				"apply -replace=ADDRESS of the metal_deployment: the node is undeployed and cleaned first, with a temporary server "+
+				"profile.", node.ProvisionState)
 		}
 	}
 	return decide.Warn(nil, "Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s",

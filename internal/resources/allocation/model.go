@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -40,6 +41,11 @@ func (m *model) purpose() string {
 		return " for " + m.Name.ValueString()
 	}
 	return ""
+}
+
+// label names an allocation of a state in messages.
+func (m *model) label() string {
+	return "allocation " + cmp.Or(m.Name.ValueString(), m.ID.ValueString())
 }
 
 func (m *model) wish(ctx context.Context) allocate.Wish {

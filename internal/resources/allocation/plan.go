@@ -48,9 +48,11 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if site := a.SiteInPlan(); site != nil {
 		tellDeployments(site, plan, state, len(decided.Replaces) > 0)
 	}
-	if state != nil {
+	if plan.LastError = types.StringNull(); state != nil {
 		plan.forecast(state, decided)
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	if state != nil {
 		framework.PlanSteps(ctx, req, resp, decided.Steps)
 	}
 	if !a.Known() || (state != nil && req.Plan.Raw.Equal(req.State.Raw)) {
@@ -101,7 +103,7 @@ func (m *model) forecast(state *model, decided allocate.Plan) {
 	switch {
 	case len(decided.Replaces) > 0:
 		m.ID, m.NodeID, m.CreatedAt = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-		m.NodeName, m.State, m.LastError = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		m.NodeName, m.State, m.LastError = types.StringUnknown(), types.StringUnknown(), types.StringNull()
 		return
 	case decided.Forecast.Waits:
 		m.State, m.NodeID, m.NodeName, m.LastError = types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), state.LastError

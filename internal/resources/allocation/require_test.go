@@ -54,7 +54,7 @@ func TestAccAllocation_requireLimitsTheSearchOnly(t *testing.T) {
 		"still met": {require("min_cpus = 32"), []string{"No changes."}, "Warning:"},
 		"not met": {require("min_cpus = 64"), []string{
 			"No changes.", "Reserved node does not meet require", "(below min_cpus)",
-			"It stays reserved",
+			"Without -replace, it stays reserved",
 		}, "must be replaced"},
 		"in exclude": {
 			require("exclude = [" + acctest.Quoted(s.Name("big")) + "]"),

@@ -74,6 +74,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if by != nil && allocate.AnnounceBegun(a.Site, made.UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "allocation "+made.UUID, by)
 	}
+	planned := plan.LastError
 	plan.fromAllocation(made, "")
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -93,7 +94,9 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
 		node, nerr := allocate.ReservedNodeOf(ctx, a.Site, made)
-		take(&plan, made, node, nerr, kept)
+		if take(&plan, made, node, nerr, kept); err == nil {
+			plan.LastError = planned // Terraform compares it
+		}
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		store()
 		defer plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
@@ -124,7 +127,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	allocate.InState(a.Site, state.ID.ValueString())
 	expect.KeepAllocation(a.Site, state.Name.ValueString(), state.ID.ValueString())
 	found, err := a.Site.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
-	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error {
+	if a.RefuseHidden(ctx, req.Private, state.label(), func(context.Context) error {
 		return err
 	}, &resp.Diagnostics) {
 		return
@@ -133,7 +136,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case api.IsNotFound(missing):
 		switch suspended, err := a.Site.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
-			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
+			framework.Report(&resp.Diagnostics, "find out whether "+state.label()+" is gone for good", err)
 		case suspended || a.keepsLost(ctx, &state, kept, missing, resp):
 		default:
 			framework.WarnUnseen(&resp.Diagnostics, a.Site.Ironic.Project(), "Allocation "+state.ID.ValueString())
@@ -141,7 +144,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		}
 		return
 	case err != nil:
-		framework.Report(&resp.Diagnostics, "read allocation "+state.ID.ValueString(), err)
+		framework.Report(&resp.Diagnostics, "read "+state.label(), err)
 		return
 	}
 	if state.isImported() {
@@ -201,14 +204,14 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	done, _, err := a.Site.Hold(ctx, id)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
+		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}
 	defer done()
 	if edit := allocate.In(steps, allocate.DoEdit); edit != nil {
 		name, set := edit.Values(wish)
 		if err := a.Site.Ironic.UpdateAllocation(ctx, id, name, set, edit.Remove); err != nil {
-			framework.ReportUndone(&resp.Diagnostics, "change allocation "+id, err)
+			framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 			return
 		}
 	}
@@ -246,7 +249,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 func (a *allocation) restore(ctx context.Context, plan, state *model, limit time.Duration, resp *resource.UpdateResponse) {
 	spec := plan.wish(ctx).Request(state.ID.ValueString()).AllocationSpec
 	if err := allocate.Restore(ctx, a.Site, spec, state.NodeID.ValueString(), !a.Restores(), limit); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "restore allocation "+state.ID.ValueString(), err)
+		framework.ReportUndone(&resp.Diagnostics, "restore "+state.label(), err)
 		return
 	}
 	plan.State = state.State
@@ -262,7 +265,7 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
+	if a.RefuseHidden(ctx, req.Private, state.label(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	if a.Site.Run.HasTakenOver(notes.MarkCreation, state.ID.ValueString()) {

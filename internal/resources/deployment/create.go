@@ -35,7 +35,11 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), deploy.NameHolder(d.Site, err))
+		label := plan.NodeID.ValueString()
+		if m != nil {
+			label = ironic.NodeLabel(m.Node())
+		}
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+label, deploy.NameHolder(d.Site, err))
 		return
 	}
 	defer reserved.turn.Abandon(ctx)
@@ -44,7 +48,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	onDestroy := plan.OnDestroy
 	// on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	plan.OnDestroy = types.StringNull()
-	power, name := plan.PowerState, plan.InstanceName
+	power, name, wrong := plan.PowerState, plan.InstanceName, plan.LastError
 	if plan.Ready.IsUnknown() {
 		plan.Ready = types.BoolValue(false)
 	}
@@ -52,7 +56,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
-	plan.PowerState, plan.InstanceName = power, name // what Ironic has now is from before the deployment
+	// what Ironic has now is from before the deployment
+	plan.PowerState, plan.InstanceName, plan.LastError = power, name, wrong
 
 	seen := config.firstSeen(ctx, kept)
 	options := deploy.DeployOptions{
@@ -109,7 +114,8 @@ func (d *deployment) recordEnd(
 	plan.record(m.Node(), plan.InstanceID.ValueString(), attempts)
 	if err != nil && !failure.IsInterrupted(err) {
 		plan.OnDestroy = types.StringNull()
-		plan.Protected = types.BoolValue(m.Node().Protected)
+		plan.Protected = framework.QuietFlag(plan.Protected, m.Node().Protected)
+		plan.LastError = framework.OrNull(m.Node().LastError)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	return runs

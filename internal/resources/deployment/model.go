@@ -210,16 +210,20 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	framework.Keep(&m.NodeName, wanted.NodeName)
 	framework.Keep(&m.InstanceName, wanted.InstanceName)
 	framework.Keep(&m.PowerState, wanted.PowerState)
-	if !framework.IsSet(m.Protected) {
-		m.Protected = types.BoolValue(node.Protected)
+	framework.Keep(&m.LastError, wanted.LastError)
+	if m.Protected.IsUnknown() {
+		m.Protected = framework.QuietFlag(m.Protected, node.Protected)
 	}
 }
+
+// machine names the machine of the deployment in messages.
+func (m *model) machine() string { return cmp.Or(m.NodeName.ValueString(), m.ID.ValueString()) }
 
 // lostRecord is the deployment as it is if Ironic has lost the record of its node.
 func (m *model) lostRecord() lost.Record {
 	node := &ironic.Node{ProvisionState: m.ProvisionState.ValueString(), InstanceUUID: m.InstanceID.ValueString()}
 	r := lost.Record{
-		Kind: kindDeployment, ID: m.ID.ValueString(), Machine: cmp.Or(m.NodeName.ValueString(), m.ID.ValueString()),
+		Kind: kindDeployment, ID: m.ID.ValueString(), Machine: m.machine(),
 	}.Of(node)
 	r.Use = cmp.Or(r.Use, "deployed")
 	return r

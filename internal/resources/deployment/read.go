@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
@@ -30,7 +29,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	twice := deploy.DeploymentInState(d.Site, state.ID.ValueString())
 	node, err := d.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
-	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+	if d.RefuseHidden(ctx, req.Private, "node "+state.machine(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
 	now := lost.Sight{Node: node, Err: err, Seen: kept.Updated, Instance: state.InstanceID.ValueString()}
@@ -43,7 +42,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
+		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.machine(), err)
 		return
 	}
 	if twice {
@@ -72,7 +71,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	state.volatile(node)
 	kept.begun(node)
 	state.readRescue(node, &resp.Diagnostics)
-	state.Protected = types.BoolValue(node.Protected)
+	state.Protected = framework.QuietFlag(state.Protected, node.Protected)
 	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node, state.InstanceID.ValueString()) {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
@@ -156,7 +155,7 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 	}
 	m.readBoot(ctx, node, deploy.Wanted{}, true)
 	m.volatile(node)
-	m.Protected = types.BoolValue(node.Protected)
+	m.Protected = framework.QuietFlag(m.Protected, node.Protected)
 	diags.Append(to.Set(ctx, &m)...)
 	return diags
 }

@@ -54,7 +54,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
+	if d.RefuseHidden(ctx, req.Private, "node "+state.machine(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	end := deploy.EndOf(deploy.Wish{Adopt: state.adopted(), OnDestroy: framework.TextOf[deploy.OnDestroy](state.OnDestroy)})
@@ -184,7 +184,7 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 		runs, err = deploy.EndAdoption(ctx, machine, reserved, limit)
 	}
 	if err != nil {
-		framework.ReportUndone(diags, "end the adoption of node "+id, err)
+		framework.ReportUndone(diags, "end the adoption of node "+state.machine(), err)
 		return
 	}
 	if runs {

@@ -311,7 +311,7 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 		}
 	}
 	s.Verb(node, "manage", "manageable")
-	refused(`is in state "manageable"`, `Make it available first (metal_host target_state = "available")`)
+	refused(`is in state "manageable"`, `Make it available first: apply its metal_host with target_state = "available"`)
 	s.Verb(node, "provide", "available")
 
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": "fan broken"})

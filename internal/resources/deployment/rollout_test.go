@@ -52,9 +52,9 @@ func TestAccRollout_badImageTouchesThreeMachines(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider() + fleet(nodes, acctest.Image("v2"), acctest.FailingStep))
 	output := acctest.Fails(t, w, acctest.Apply(), "Machine was not started", "3 of 3 machines that this run has changed in the same way "+
-		"have failed (n",
+		"have failed (n", "): "+acctest.LastErrorOfFailingStep,
 		"Nothing was sent to the machine, which is as before.", "apply again: machines that have failed before go last")
-	if n := strings.Count(strings.Join(strings.Fields(output), " "), "Nothing was sent to it. Find out why, and apply again."); n != 1 {
+	if n := strings.Count(strings.Join(strings.Fields(output), " "), "Nothing was sent to it. Apply again once that is mended."); n != 1 {
 		t.Errorf("%d errors have the short advice:\n%s", n, output)
 	}
 	if n := strings.Count(output, "Error: Machine was not started"); n != 2 {

@@ -99,7 +99,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Computed: true,
 				MarkdownDescription: "`true`: Ironic refuses to rebuild and undeploy the node; the provider sets it after the " +
 					"deployment. `false`: the provider clears it before any other change. A plan that would wipe a protected machine is " +
-					"an error. Needs API 1.48. Default: not managed.",
+					"an error. Needs API 1.48. Default: not managed; null then means `false`.",
 			},
 			"power_state": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf(framework.PowerOn,

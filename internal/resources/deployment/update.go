@@ -246,7 +246,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.machine(), err)
 		return
 	}
 	turn, err := u.turn(ctx, m, d.Turns(ctx, u.plan.Rollout))
@@ -320,10 +320,9 @@ func (u *update) next(node *ironic.Node, attempts int, end deploy.Ending, outcom
 	next := planned
 	next.record(node, u.prior.InstanceID.ValueString(), attempts)
 	framework.Keep(&next.ProvisionState, planned.ProvisionState)
-	framework.Keep(&next.LastError, planned.LastError)
 	framework.Keep(&next.Attempts, planned.Attempts)
 	if outcome.ReadProtected {
-		next.Protected = types.BoolValue(node.Protected)
+		next.Protected = framework.QuietFlag(next.Protected, node.Protected)
 	}
 	return next
 }

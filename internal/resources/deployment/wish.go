@@ -137,6 +137,7 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 	m.Rebuilds, m.Restarts = framework.NumberValue(f.Rebuilds), framework.NumberValue(f.Restarts)
 	m.BootStatus, m.Ready = showBoot(ctx, f.Boot), framework.FlagValue(f.Ready)
 	if f.Fresh {
+		m.showNew(config)
 		if state != nil {
 			m.ID, m.NodeName, m.InstanceID = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 		}
@@ -152,6 +153,20 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 	}
 	if config.InstanceName.IsNull() {
 		m.InstanceName = state.InstanceName
+	}
+}
+
+// showNew plans what a new deployment does not have: a plan has no line for null. What runs on an adopted machine is not known yet.
+func (m *model) showNew(config *model) {
+	if m.adopted() || m.Adopt.IsUnknown() {
+		return
+	}
+	m.LastError = types.StringNull()
+	if config.Protected.IsNull() {
+		m.Protected = types.BoolNull()
+	}
+	if config.InstanceName.IsNull() && config.InstanceInfo.IsNull() { // else Ironic may take the name from display_name
+		m.InstanceName = types.StringNull()
 	}
 }
 

@@ -108,6 +108,15 @@ func scalar(value attr.Value) any {
 	return nil
 }
 
+// quietFlag makes the attribute of a flag that a plan need not show: false is null, unless the state has a value already.
+func quietFlag(r row[types.Bool], node func(*ironic.Node) bool) attribute {
+	a := r.attribute()
+	a.read = func(_ context.Context, m *model, n *ironic.Node, _ bool) {
+		*r.of(m) = framework.QuietFlag(*r.of(m), node(n))
+	}
+	return a
+}
+
 // mapRow makes the attribute of a map of strings whose keys are managed one by one; node returns all its entries on a node.
 func mapRow(r row[types.Map], node func(*ironic.Node) map[string]string) attribute {
 	r.gone = types.MapNull(types.StringType)

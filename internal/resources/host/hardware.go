@@ -99,12 +99,12 @@ func hardwareAttributes() []attribute {
 			name: "pending_changes",
 			schema: schema.SetAttribute{
 				ElementType: types.StringType, Computed: true,
-				MarkdownDescription: "Which of `bios_settings`, `raid` and `firmware` are not on the machine yet.",
+				MarkdownDescription: "Which of `bios_settings`, `raid` and `firmware` are not on the machine yet; null if none is set.",
 			},
 			read: func(ctx context.Context, m *model, _ *ironic.Node, _ bool) {
 				if !framework.IsSet(m.PendingChanges) {
 					wanted, _ := m.hardware(ctx)
-					m.PendingChanges = partsValue(wanted.Parts())
+					m.PendingChanges = m.pendingValue(wanted.Parts())
 				}
 			},
 			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.PendingChanges, planned.PendingChanges) },
@@ -329,8 +329,11 @@ func (m *model) firmware(ctx context.Context) map[string]hosts.Firmware {
 	return images
 }
 
-// partsValue returns parts as a value; the empty set if there are none.
-func partsValue(parts []hosts.HardwarePart) types.Set {
+// pendingValue returns what the machine lacks of its hardware settings; null if the host has none.
+func (m *model) pendingValue(parts []hosts.HardwarePart) types.Set {
+	if len(parts) == 0 && m.BIOSSettings.IsNull() && m.RAID.IsNull() && m.Firmware.IsNull() {
+		return types.SetNull(types.StringType)
+	}
 	values := []attr.Value{}
 	for _, name := range hosts.HardwarePartNames(parts) {
 		values = append(values, types.StringValue(name))

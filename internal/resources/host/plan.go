@@ -210,7 +210,9 @@ func (m *model) settle(ctx context.Context, config, state *model, before managed
 		m.PowerManaged = config.powerManaged(ctx)
 		return
 	}
-	m.PendingChanges = state.PendingChanges
+	if m.PendingChanges = state.PendingChanges; m.PendingChanges.IsNull() {
+		m.PendingChanges = m.pendingValue(nil)
+	}
 	if config.Maintenance.IsNull() && state.MaintenanceReason.ValueString() == machine.ReasonChanging { // a killed run has set it
 		m.Maintenance, m.MaintenanceReason = types.BoolValue(false), types.StringNull()
 	}
@@ -398,7 +400,7 @@ func (m *model) foresee(f hosts.Forecast, state *model) {
 	case f.Pending.Unknown:
 		m.PendingChanges = types.SetUnknown(types.StringType)
 	case f.Pending.Set:
-		m.PendingChanges = partsValue(f.Pending.V)
+		m.PendingChanges = m.pendingValue(f.Pending.V)
 	}
 }
 

@@ -177,7 +177,7 @@ func (m *model) planPorts(ctx context.Context, config, state *model, before mana
 		old, exists := had[mac]
 		if !exists {
 			old = noPort()
-			old.PXEEnabled, old.IsSmartNIC = types.BoolUnknown(), types.BoolUnknown()
+			old.PXEEnabled = types.BoolUnknown()
 		}
 		if port.PortGroup.IsNull() && !applied.Leaves(mac, old.PortGroup.ValueString(), groups) {
 			port.PortGroup = old.PortGroup
@@ -264,7 +264,7 @@ func portFrom(port ironic.Port, group string, old portModel, everything bool) po
 		LocalLinkConnection: framework.WholeMap(old.LocalLinkConnection, framework.Scalars(port.LocalLinkConnection)),
 		PortGroup:           framework.OrNull(group),
 		Name:                framework.OrNull(port.Name), Description: framework.OrNull(port.Description),
-		IsSmartNIC: types.BoolValue(port.IsSmartNIC),
+		IsSmartNIC: framework.QuietFlag(old.IsSmartNIC, port.IsSmartNIC),
 		Vendor:     framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category), ExpectNeighbor: old.ExpectNeighbor,
 	}
 	if p.ExpectNeighbor.IsNull() {

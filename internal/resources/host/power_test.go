@@ -136,7 +136,9 @@ func TestAccHost_disablePowerOff(t *testing.T) {
 			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(true),
 		},
 		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true},
-		resource.TestStep{Config: hostConfig(s, `power_state = "on"`), ConfigStateChecks: has(false)},
+		resource.TestStep{Config: hostConfig(s, `power_state = "on"`), ConfigStateChecks: []statecheck.StateCheck{
+			hostIs("disable_power_off", knownvalue.Null()), has(false)[1],
+		}},
 		resource.TestStep{ // another client has set it
 			PreConfig:   func() { s.PatchAt("1.95", s.Name("h"), "/disable_power_off", true) },
 			Config:      hostConfig(s, `power_state = "off"`),

@@ -37,7 +37,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	found, err := h.look(ctx, &state, kept.Superseded)
-	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+	if h.RefuseHidden(ctx, req.Private, "node "+state.label(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
 	if !state.isImported() && h.KeepsLost(ctx, resp.Private, state.lostRecord(), lost.Sight{Node: found.node, Err: err, Seen: kept.Updated},

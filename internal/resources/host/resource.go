@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
@@ -203,7 +204,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), h.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
+	if h.RefuseHidden(ctx, req.Private, "node "+state.label(), h.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
 	if state.OnDestroy.ValueString() == destroyForget {
@@ -327,6 +328,9 @@ func (c *change) finish(
 	c.keep(ctx, outcome.Stores, kept)
 	whole := context.WithoutCancel(ctx) // the state must be complete after an interruption too
 	framework.Show(diags, c.work.Look(whole, failed, !c.plan.PortGroups.IsNull())...)
+	if c.state == nil && outcome.Says == hosts.SaysFailed && !failure.IsInterrupted(failed) { // Terraform compares nothing then
+		c.plan.LastError = types.StringUnknown()
+	}
 	c.record(whole, outcome)
 	diags.Append(state.Set(whole, c.plan)...)
 	c.note(ctx, h, kept, diags)
@@ -351,7 +355,7 @@ func (c *change) keep(ctx context.Context, stores hosts.Stored, kept *private) {
 		c.plan.ProvisionState = types.StringUnknown()
 		return
 	}
-	c.plan.PendingChanges = partsValue(c.work.Open)
+	c.plan.PendingChanges = c.plan.pendingValue(c.work.Open)
 	kept.applied(c.work.Applied())
 	kept.Managed = c.config.managedBy(ctx)
 	if stores == hosts.StoresBoth {

@@ -23,7 +23,7 @@ func TestAccHost_availableHostIsRetired(t *testing.T) {
 	w.Configure(config("retired = true", `retired_reason = "sold"`))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "false -> true", "provision_state")
-	acctest.NeverMention(t, output, "Warning:")
+	acctest.NeverMention(t, output, "Warning:", "power_state")
 	w.Must(acctest.Apply()...)
 	site.WantVerbs(t, s, id, "manage")
 	if found := lacks("", s.Node(id), map[string]any{

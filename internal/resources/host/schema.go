@@ -246,13 +246,12 @@ var attributes = append([]attribute{
 		node: func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
 	cleaningRunbookAttribute(),
-	row[types.Bool]{
-		name: "disable_power_off", path: "/disable_power_off", since: 95, gone: types.BoolValue(false),
+	quietFlag(row[types.Bool]{
+		name: "disable_power_off", path: "/disable_power_off", since: 95,
 		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. " +
-			"Default: not managed. Needs API 1.95."),
-		of:   func(m *model) *types.Bool { return &m.DisablePowerOff },
-		node: func(n *ironic.Node) types.Bool { return types.BoolValue(n.DisablePowerOff) },
-	}.attribute(),
+			"Default: not managed; null then means `false`. Needs API 1.95."),
+		of: func(m *model) *types.Bool { return &m.DisablePowerOff },
+	}, func(n *ironic.Node) bool { return n.DisablePowerOff }),
 	row[types.String]{
 		name: "parent_node", path: "/parent_node", since: 83,
 		schema: text("UUID (`id` of the `metal_host`) of the machine that contains this one, for example as a DPU. Ironic starts it "+
@@ -301,7 +300,7 @@ var attributes = append([]attribute{
 	}.attribute(),
 	powerManagedAttribute(),
 	row[types.String]{
-		name: "last_error", later: true, schema: shown("Last error that Ironic reports for the node; null without one."),
+		name: "last_error", schema: shown("Last error that Ironic reports for the node; null without one."),
 		of:   func(m *model) *types.String { return &m.LastError },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.LastError) },
 	}.attribute(),

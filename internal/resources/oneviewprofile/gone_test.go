@@ -23,7 +23,8 @@ func TestAccOneView_goneProfileOfDeployedNode(t *testing.T) {
 	unmoved := unmoved(t, s, node)
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Server profile is gone", "of node "+label+" does not exist in OneView any more",
-		`The node may run a deployment (state "active")`, "the apply will fail", "terraform apply -replace=ADDRESS of its metal_deployment")
+		`The node may run a deployment (state "active")`, "Unless this plan replaces its metal_deployment, the apply fails",
+		"terraform apply -replace=ADDRESS of the metal_deployment")
 	acctest.Fails(t, w, acctest.Apply(), "Could not give node "+label+" a server profile", `is in state "active"`,
 		"terraform apply -replace=ADDRESS of its metal_deployment")
 	unmoved()

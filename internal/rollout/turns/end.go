@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
@@ -22,6 +23,9 @@ func (t *Turn) End(ctx context.Context, err error) {
 	how := t.outcome(err)
 	t.turns.mu.Lock()
 	t.group.End(t.id, how, time.Now())
+	if how == rollout.Failed {
+		t.group.cause = causeOf(err)
+	}
 	t.group.wake()
 	t.turns.mu.Unlock()
 	if t.shared {
@@ -120,22 +124,34 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 	}
 }
 
+// causeOf returns why a machine has failed, in one line: Ironic's words, if it has said any.
+func causeOf(err error) string {
+	if e := failure.As(err, failure.KindFailed); e != nil && e.Words != "" {
+		return api.FirstLine(e.Words)
+	}
+	return api.FirstLine(err.Error())
+}
+
 // KindNotStarted is the kind of an error which says that a machine is not changed in this run.
 const KindNotStarted failure.Kind = "not started"
 
-// notStarted returns the error for a member. Terraform prints every error in full: the first one of each reason says all, the others what
-// to do.
+// notStarted returns the error for a member. Terraform prints every error in full, in any order: each says the cause, and the first one of
+// each reason what to do.
 func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	label := ironic.NodeLabel(t.m.Node())
-	fact, advice, short := "", "", "Find out why, and apply again."
+	fact, advice, short := "", "", "Apply again once that is mended."
+	t.turns.mu.Lock()
+	first, cause := !slices.Contains(g.told, why.Reason), g.cause
+	g.told = append(g.told, why.Reason)
+	t.turns.mu.Unlock()
 	switch why.Reason {
 	case rollout.TooManyFailures:
-		fact = fmt.Sprintf("%d of %d machines that this run has changed in the same way have failed (%s)", len(why.Names), g.Tried(),
-			few(why.Names))
+		fact = fmt.Sprintf("%d of %d machines that this run has changed in the same way have failed (%s): %s", len(why.Names), g.Tried(),
+			few(why.Names), cause)
 		advice = "So that a mistake does not reach all machines, this run starts no other. Find out why they have failed, and apply " +
 			"again: machines that have failed before go last. rollout.max_failures sets how many may fail in a row."
 	case rollout.CanaryFailed:
-		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
+		fact = fmt.Sprintf("the canary %s has failed: %s", few(why.Names), cause)
 		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not " +
 			"ready is checked again at once; after any other failure, another machine goes first."
 	case rollout.TooManyAway:
@@ -157,16 +173,16 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 			"apply that first, with -target. A metal_allocation_group moves its members only when all their deployments are undeployed: " +
 			"move no more of them at once than max_unavailable."
 	}
-	t.turns.mu.Lock()
-	first := !slices.Contains(g.told, why.Reason)
-	g.told = append(g.told, why.Reason)
-	t.turns.mu.Unlock()
+	again := ""
+	if t.Change.Change == rollout.Replacement {
+		again = "If -replace named its deployment, name it again: no later plan knows of that. "
+	}
 	e := &failure.Error{
 		Kind: KindNotStarted, Node: t.m.Node(), Title: "Machine was not started",
-		Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + short,
+		Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + again + short,
 	}
 	if first {
-		e.Advice = "Nothing was sent to the machine, which is as before. " + advice
+		e.Advice = "Nothing was sent to the machine, which is as before. " + again + advice
 	}
 	return e
 }

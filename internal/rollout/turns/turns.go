@@ -49,6 +49,7 @@ type group struct {
 	others  []rollout.Absence
 	listed  time.Time        // when they were listed; zero: they have to be listed again
 	told    []rollout.Reason // for which an error has said what to do
+	cause   string           // of the last failure, in one line
 }
 
 func of(site *machine.Site) *turns {

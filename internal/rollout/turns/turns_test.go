@@ -719,3 +719,45 @@ func TestTake_noteOfACanary(t *testing.T) {
 		}
 	})
 }
+
+// Terraform prints the errors of a resource's instances in any order, so each of them names the cause; only one says all that it means.
+func TestTake_eachErrorNamesWhyTheCanaryHasFailed(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(10)
+		ids := active(fake)
+		one := 1
+		settings := rollout.Settings{Group: "web", MaxUnavailable: 9, Canary: &one}
+		r := newRun(fake)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var refused []string
+		broken := &failure.Error{Kind: failure.KindFailed, Fact: "Ironic failed", Words: "no disk matches the hints\nTraceback"}
+		for _, id := range ids {
+			all.Go(func() {
+				rebuild := turns.Change{Settings: settings, Change: rollout.Rebuild}
+				err := r.change(t.Context(), id, rebuild, func() { time.Sleep(time.Minute) }, broken)
+				if err == nil {
+					return
+				}
+				_, detail := failure.Explain("deploy a node", err)
+				mu.Lock()
+				defer mu.Unlock()
+				refused = append(refused, detail)
+			})
+		}
+		all.Wait()
+		long := 0
+		for _, detail := range refused {
+			if !strings.Contains(detail, "has failed: no disk matches the hints") || strings.Contains(detail, "Traceback") {
+				t.Errorf("an error does not name the cause:\n%s", detail)
+			}
+			if len(detail) > 230 { // three lines of a terminal
+				long++
+			}
+		}
+		if len(refused) != 9 || long != 1 {
+			t.Errorf("%d members are refused, %d of them at length", len(refused), long)
+		}
+	})
+}

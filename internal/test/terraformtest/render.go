@@ -182,6 +182,7 @@ func printAttributes(out *strings.Builder, indent int, attributes []*tfprotov6.S
 	for _, a := range attributes {
 		byName[a.Name] = a
 	}
+	unchanged := 0
 	for _, name := range slices.Sorted(maps.Keys(of.AttributeTypes())) {
 		a := byName[name]
 		was, is := core.AttributeOf(before, name), core.AttributeOf(after, name)
@@ -195,8 +196,13 @@ func printAttributes(out *strings.Builder, indent int, attributes []*tfprotov6.S
 			slices.ContainsFunc(c.secrets, func(p cty.Path) bool { return p.HasPrefix(path) })
 		switch {
 		case was.RawEquals(is):
-			if name == "id" && !was.IsNull() && was.IsKnown() && was.Type() == cty.String {
-				fmt.Fprintf(out, "%s  id = %s\n", pad, text(was, indent))
+			switch {
+			case (name == "id" || name == "name") && core.IsThere(was) && was.Type() == cty.String:
+				fmt.Fprintf(out, "%s  %s = %s\n", pad, name, text(was, indent))
+			case a != nil && a.WriteOnly && c != nil && before.IsNull(): // also if nobody has set it
+				fmt.Fprintf(out, "%s+ %s = (write-only attribute)\n", pad, name)
+			case a != nil && a.WriteOnly, !was.IsNull():
+				unchanged++
 			}
 		case hidden, a != nil && a.NestedType != nil && schema.HasSensitive(a.NestedType.Attributes) &&
 			(!is.IsKnown() || a.NestedType.Nesting != tfprotov6.SchemaObjectNestingModeSingle):
@@ -208,6 +214,9 @@ func printAttributes(out *strings.Builder, indent int, attributes []*tfprotov6.S
 		default:
 			fmt.Fprintf(out, "%s%s %s = %s%s\n", pad, signOf(was, is), name, difference(was, is, indent+2), replaced)
 		}
+	}
+	if unchanged > 0 && c != nil {
+		fmt.Fprintf(out, "%s  # (%d unchanged attributes hidden)\n", strings.Repeat(" ", indent), unchanged)
 	}
 }
 
