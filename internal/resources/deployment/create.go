@@ -62,6 +62,11 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	steps := deploy.Decide(wish, deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
 	reserved.turn.End(ctx, err)
+	if deploy.TakeBack(ctx, m, instanceID, err, limit) {
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
 	quarantined, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
 		resp.State.RemoveResource(ctx)
