@@ -87,6 +87,9 @@ type Deployment struct {
 	Restart  string // TriggersDigest of restart_triggers. Not a part of Digest: a start with the same content is enough
 	// SecretVersion stands in Digest for the secret parts of ConfigDrive, so that the digest reveals nothing about them.
 	SecretVersion string
+	// SecretMeta are the keys of secrets in meta_data of ConfigDrive. SecretMetaVersion stands in Digest for them.
+	SecretMeta        []string
+	SecretMetaVersion string
 }
 
 // Keys of instance_info. Ironic clears instance_info, including the marker, when it undeploys the node.
@@ -211,18 +214,26 @@ func (d Deployment) content() map[string]any {
 	return content
 }
 
-// drive returns the content of the config drive, with the version of its secret in the place of that; nil if there is none.
+// drive returns the content of the config drive, with the versions of its secrets in the place of those; nil if there is none.
 func (d Deployment) drive() any {
-	parts, are := d.ConfigDrive.(map[string]any)
-	switch {
-	case d.ConfigDrive != nil && !are:
+	given, are := d.ConfigDrive.(map[string]any)
+	if d.ConfigDrive != nil && !are {
 		return d.ConfigDrive
-	case d.SecretVersion != "":
-		parts = maps.Clone(parts)
-		if parts == nil {
-			parts = map[string]any{}
-		}
+	}
+	parts := map[string]any{}
+	maps.Copy(parts, given)
+	if d.SecretVersion != "" {
 		parts["user_data"] = d.SecretVersion
+	}
+	if d.SecretMetaVersion != "" {
+		parts["meta_data_wo"] = d.SecretMetaVersion
+	}
+	if meta, is := parts["meta_data"].(map[string]any); is && len(d.SecretMeta) > 0 {
+		meta = maps.Clone(meta)
+		maps.DeleteFunc(meta, func(key string, _ any) bool { return slices.Contains(d.SecretMeta, key) })
+		if parts["meta_data"] = meta; len(meta) == 0 {
+			delete(parts, "meta_data")
+		}
 	}
 	if len(parts) == 0 {
 		return nil

@@ -160,6 +160,15 @@ func TestInstance_digestHidesSecrets(t *testing.T) {
 	if secret("tiger", "1") == secret("tiger", "2") {
 		t.Error("a new version of write-only content makes no difference")
 	}
+	meta := func(content, version string) string {
+		d := base()
+		drive(&d)["meta_data"] = map[string]any{"a": "b", "admin_pass": content}
+		d.SecretMeta, d.SecretMetaVersion = []string{"admin_pass"}, version
+		return d.Digest()
+	}
+	if meta("tiger", "1") != meta("lion", "1") || meta("tiger", "1") == meta("tiger", "2") {
+		t.Error("the digest depends on write-only meta data, or not on its version")
+	}
 	d := base()
 	d.SecretVersion = "1"
 	if d.Digest(); drive(&d)["user_data"] != "#cloud-config" {

@@ -324,19 +324,6 @@ func (l *Look) deployInterface(ctx context.Context) {
 	}
 }
 
-// WarnHealth warns of a deployed node with a fault or in maintenance.
-func WarnHealth(node *ironic.Node) []decide.Notice {
-	switch {
-	case node.Fault != "":
-		return []decide.Notice{decide.Warn(nil, "Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault,
-			ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
-	case node.Maintenance:
-		return []decide.Notice{decide.Warn(nil, "Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node),
-			afterColon(node.MaintenanceReason)))}
-	}
-	return nil
-}
-
 // WarnRescued warns of a machine in rescue mode whose deployment has no rescue.
 func WarnRescued(node *ironic.Node) []decide.Notice {
 	if mode := RescueOf(ironic.State(node.ProvisionState)); mode != Rescued && mode != RescueFailed {

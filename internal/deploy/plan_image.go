@@ -53,8 +53,8 @@ func (d *decision) imageOrAdoption() {
 func (d *decision) warnHidden(s Step) {
 	if d.asked.Hidden && s.Cost == decide.Wipe {
 		d.warn(decide.At(attrConfigDrive), "Ignored secret is sent", fmt.Sprintf("ignore_changes keeps the config drive that the state "+
-			"has of node %s. The state has no secrets, so the apply sends user_data_wo as the configuration has it now, whatever its "+
-			"version is. Take config_drive out of ignore_changes if the secret has changed.", d.seen.Label))
+			"has of node %s. The state has no secrets, so the apply sends user_data_wo and meta_data_wo as the configuration has them "+
+			"now, whatever their versions are. Take config_drive out of ignore_changes if the secret has changed.", d.seen.Label))
 	}
 }
 

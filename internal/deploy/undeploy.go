@@ -65,6 +65,16 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 	return lost, err
 }
 
+// TakeBack ends the reservation of a new deployment that Ironic never got, because a server before it takes no request of that size. It
+// reports whether nothing of the deployment is left.
+func TakeBack(ctx context.Context, m *machine.Machine, instance string, failed error, timeout time.Duration) bool {
+	if !api.IsStatus(failed, http.StatusRequestEntityTooLarge, "") || m.State() != nodes.Available {
+		return false
+	}
+	_, err := Undeploy(ctx, m, instance, "", timeout)
+	return err == nil
+}
+
 // LostAllocation says that Undeploy has lost the allocation, and why.
 func LostAllocation(node, allocation, why string) decide.Notice {
 	return decide.Warn(nil, "Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: "+

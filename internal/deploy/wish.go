@@ -53,7 +53,7 @@ type Wish struct {
 	Content          map[string]Text // by ContentNames, in one spelling: see Deployment.Texts
 	Address          Text            // of the image, see Image.Address; not a part of the content
 	Drive            map[string]Text // the parts of config_drive; nil: there is none, or it is not known
-	Hidden           bool            // ignore_changes keeps a version of user_data_wo, and hides the secret itself from the plan
+	Hidden           bool            // ignore_changes keeps the version of a secret, and hides the secret itself from the plan
 	LiveISO          decide.Value[LiveISO]
 	Adopt            bool
 	AdoptOpen        bool // it is not known whether the deployment adopts

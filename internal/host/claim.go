@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -159,6 +160,25 @@ func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Foun
 		known.twins.Add(node.UUID)
 	}
 	return over
+}
+
+// WarnTaken warns of a node that has the name, BMC or MAC address of a new host that takes over none. It says nothing of nodes of hosts in
+// state, which the run may rename or delete.
+func WarnTaken(ctx context.Context, site *machine.Site, who Candidate) []decide.Notice {
+	known := catalogOf(site)
+	l, err := known.get(ctx, 0, len(who.Bonds) > 0)
+	if err != nil { // another look reports it
+		return nil
+	}
+	found := known.sharing(l, entryOf(who))
+	for i, x := range found {
+		if !known.hosts.Has(x.node.UUID) && !x.isOurs && !known.isLeaving(&found[i]) {
+			taken := &Taken{What: x.what, Value: x.value, Node: x.node}
+			return []decide.Notice{decide.Warn(decide.At("name"), "Node exists already", fmt.Sprintf("%s The apply refuses to create this "+
+				"host, unless the node is deleted or renamed before. %s", failure.Sentence(taken.Err()), taken.adviceForNew()))}
+		}
+	}
+	return nil
 }
 
 // FormerInUse returns the node in use of a host in state whose name, BMC or MAC address a candidate needs, so that the candidate can only

@@ -73,11 +73,13 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 		},
 		{
 			"a web page", website(t, http.StatusOK, "text/html", "<html><head><title>Welcome to nginx!</title></head></html>"),
-			[]string{"the answer is not JSON", check},
+			[]string{"is not JSON", check},
 		},
 		{
 			"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"),
-			[]string{"a web page, not the API: 502 Bad Gateway", check},
+			[]string{
+				"a web page, not the API: 502 Bad Gateway", "answered 502 in place of Ironic", "change endpoint (METAL_ENDPOINT)",
+			},
 		},
 		{
 			"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`),

@@ -96,13 +96,14 @@ func learnValue(secrets *rest.Secrets, value tftypes.Value, attributes []*tfprot
 // learnText adds a text if it is secret, else the secrets in it: it may be a URL or a JSON document.
 func learnText(secrets *rest.Secrets, text string, secret bool) {
 	var document any
-	switch {
-	case secret:
+	if secret {
 		secrets.Hide(text)
+	}
+	switch {
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["):
 		_ = json.Unmarshal([]byte(text), &document) // another text has no keys
-		learnDocument(secrets, document, false)
-	default:
+		learnDocument(secrets, document, secret)
+	case !secret:
 		secrets.HideURL(text)
 	}
 }

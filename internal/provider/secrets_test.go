@@ -53,6 +53,9 @@ func TestMessages_haveNoSecrets(t *testing.T) {
 		"user data": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "config_drive": object{
 			"user_data_wo": "#cloud-config\npassword: \"hunter2\"", "user_data_wo_version": "1",
 		}}},
+		"meta data": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "config_drive": object{
+			"meta_data_wo": `{"admin_pass":"hunter2-meta"}`, "meta_data_wo_version": "1",
+		}}},
 		"steps": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "deploy_steps": []any{
 			object{"interface": "deploy", "step": "x", "priority": 80, "args": `{"admin_password":"hunter2-step","from":"` + href + `"}`},
 		}}},

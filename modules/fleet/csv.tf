@@ -14,15 +14,15 @@ locals {
   ]
   lines = { for record in local.records : record.cells.name => record... if can(record.cells.name) }
 
-  # What is wrong with the CSV. A validation of the variable csv itself would print the whole text with each message.
+  # What is wrong with the CSV, without values: a cell in the wrong column may be a password. A validation of the variable csv itself would print the whole text with each message.
   unknown_columns = [for column in local.header : column if !contains(concat(["name", ""], local.columns), column) && !can(regex("^extra\\..", column))]
   ragged_lines = [
     for i, line in split("\n", local.text) : i + 1
     if trimspace(line) != "" && !strcontains(line, "\"") && length(split(",", line)) != length(local.header)
   ]
   header_faults = compact([
-    contains(local.header, "name") ? "" : "line 1: commas must separate the cells, and there must be a column \"name\". The line is: ${substr(join(",", local.header), 0, 200)}",
-    length(local.header) == length(distinct(local.header)) ? "" : "line 1: two columns have the same name, or none: ${join(",", local.header)}",
+    contains(local.header, "name") ? "" : "line 1 must name the columns, with commas between them, and \"name\" must be one of them. Write such a line before the first machine. Its present content is not shown: it may have passwords.",
+    length(local.header) == length(distinct(local.header)) ? "" : "line 1: two columns have the same name, or none: ${join(", ", [for name in distinct(local.header) : name if length([for column in local.header : 1 if column == name]) > 1])}",
     length(local.unknown_columns) == 0 ? "" : "line 1: unknown columns: ${join(", ", local.unknown_columns)}. The columns are name, ${join(", ", local.columns)}, and extra.KEY for your own data.",
   ])
   line_faults = compact(concat(
@@ -36,7 +36,7 @@ locals {
     flatten([
       for record in local.records : [
         for column in ["maintenance", "retired", "protected"] : contains(["", "true", "false"], lower(lookup(record.cells, column, ""))) ? "" :
-        "line ${record.line}: ${column} is \"${record.cells[column]}\". It must be TRUE, FALSE or empty."
+        "line ${record.line}: ${column} must be TRUE, FALSE or empty."
       ]
     ]),
   ))

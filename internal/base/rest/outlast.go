@@ -35,13 +35,13 @@ func RoundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) 
 		if err == nil {
 			Bound(resp)
 		}
-		return resp, err
+		return resp, proxied(next, r, err)
 	}
 	later, stop := Outlast(r.Context())
 	resp, err := next.RoundTrip(r.WithContext(later))
 	if err != nil {
 		stop()
-		return resp, because(r.Context(), err)
+		return resp, because(r.Context(), proxied(next, r, err))
 	}
 	resp.Body = &lastingBody{ReadCloser: resp.Body, ctx: r.Context(), stop: stop}
 	Bound(resp)

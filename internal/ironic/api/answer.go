@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -32,9 +36,6 @@ func (c *Conn) Wrap(ctx context.Context, err error) error {
 	if redirect, ok := errors.AsType[*rest.RedirectError](err); ok {
 		redirect.Root, redirect.Setting = "/v1", "endpoint (METAL_ENDPOINT)"
 		return redirect
-	}
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("the answer is not JSON (%w)", err)
 	}
 	return err
 }
@@ -69,11 +70,41 @@ func (c *Conn) authError(err error) error {
 
 // statusError keeps only the first line of an answer, because schema errors append whole documents.
 func (c *Conn) statusError(code gophercloud.ErrUnexpectedResponseCode) *StatusError {
+	proxy, _ := c.proxyOf(code.URL)
+	size, _ := strconv.ParseInt(code.ResponseHeader.Get(headerSize), 10, 64) // 0 without the header
 	return &StatusError{
 		Method: code.Method, URL: c.cfg.Secrets.Redact(code.URL), Status: code.Actual,
 		Message: FirstLine(c.cfg.Secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
-		Project: c.Project(), Foreign: !isFromIronic(code.Body),
+		Project: c.Project(), Foreign: !isFromIronic(code.Body), Page: !isFromService(code.Body),
+		Proxy: proxy, Size: size,
 	}
+}
+
+// kindUnread is the kind of an error which says that the body of an answer is empty, cut off or not what the API writes.
+const kindUnread fault.Kind = "unread"
+
+// unread names the request whose answer could not be read; it returns other errors as they are.
+func (c *Conn) unread(method, address string, err error) error {
+	_, refused := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
+	_, unsent := errors.AsType[*url.Error](err)
+	if err == nil || refused || unsent || IsInterrupted(err) {
+		return err
+	}
+	e := &fault.Error{Kind: kindUnread, Err: err}
+	if proxy, host := c.proxyOf(address); proxy != "" {
+		address, e.Advice = address+through(proxy), rest.AdviseProxy(proxy, host)
+	}
+	what := "cannot be used: " + err.Error()
+	switch syntax := (*json.SyntaxError)(nil); {
+	case errors.As(err, &syntax):
+		what = fmt.Sprintf("is not JSON (%v)", syntax)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		what = "is cut off"
+	case errors.Is(err, io.EOF):
+		what = "is empty"
+	}
+	e.Fact = c.Redact(fmt.Sprintf("the answer to %s %s %s", method, address, what))
+	return e
 }
 
 // isFromIronic reports whether the body of an error is from Ironic (reference/ironic.md#error-bodies).
@@ -82,6 +113,25 @@ func isFromIronic(body []byte) bool {
 		ErrorMessage jsonRaw `json:"error_message"`
 	}
 	return json.Unmarshal(body, &outer) == nil && len(outer.ErrorMessage) > 0
+}
+
+// isFromService reports whether the body of an error is from Ironic, from Keystone, or from what checks credentials for them.
+func isFromService(body []byte) bool {
+	var outer struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	return isFromIronic(body) || json.Unmarshal(body, &outer) == nil && outer.Error.Message != ""
+}
+
+// proxyOf returns the proxy that requests to a URL go through, without its credentials, and the host of the URL; "" if there is none.
+func (c *Conn) proxyOf(address string) (proxy, host string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", ""
+	}
+	return rest.ProxyOf(c.transport, &http.Request{URL: u}), u.Hostname()
 }
 
 // faultText extracts Ironic's message from an error body: a string that contains JSON, an object, or plain text

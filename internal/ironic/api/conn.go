@@ -98,6 +98,8 @@ type Conn struct {
 	refused  bool      // a request was given up because its connection was refused, before the first answer
 	keystone *keystone // nil without Keystone
 
+	transport http.RoundTripper
+
 	pace  pace
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds
 	hosts struct {     // the least and the most that an answer has said of that: several API services have several clocks

@@ -214,6 +214,7 @@ func (c *Conn) httpClient(cloud *cloudconfig.Cloud) (*http.Client, error) {
 			return nil, err
 		}
 	}
+	c.transport = transport
 	return rest.NewClient(&observed{next: transport, conn: c}, c.cfg.RequestTimeout), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Stage is a part of the way to Ironic's API.
@@ -91,7 +92,11 @@ func IsNotFound(err error) bool {
 
 func failedAt(server string, err error) string {
 	cause := bare(err)
+	status, refused := errors.AsType[*StatusError](err)
 	switch {
+	case refused:
+		return server + through(status.Proxy) + ": " + status.said()
+	case isProxied(err), IsUnread(err):
 	case errors.Is(cause, syscall.ECONNREFUSED):
 		return server + " does not answer: connection refused"
 	case IsConnectionLoss(cause):
@@ -134,6 +139,11 @@ func bare(err error) error {
 		return request.Err
 	}
 	return err
+}
+
+func isProxied(err error) bool {
+	var proxied *rest.ProxyError
+	return errors.As(err, &proxied)
 }
 
 // IsUntrusted reports whether the certificate of a server is not trusted.

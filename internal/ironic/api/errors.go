@@ -25,17 +25,37 @@ type StatusError struct {
 
 	Ours    bool // no answer has the message: it says what a list of Ironic lacks
 	Foreign bool // the message is not from Ironic but from a server in front of it, such as a proxy
+
+	Page  bool   // no service of OpenStack has written the answer, but a proxy, a gateway or a web server
+	Proxy string // through which the environment sends the request; "": none
+	Size  int64  // of the request's body
 }
 
-// Error returns Ironic's message with the status.
+// Error returns Ironic's message with the status. What is not from a service names the request.
 func (e *StatusError) Error() string {
-	if e.Message == "" {
-		return fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
-	}
-	if e.Ours {
+	switch {
+	case e.Ours:
 		return e.Message
+	case e.Message == "", e.Page:
+		return fmt.Sprintf("%s %s%s: %s", e.Method, e.URL, through(e.Proxy), e.said())
 	}
-	return fmt.Sprintf("%s (%d %s)", strings.TrimSuffix(e.Message, "."), e.Status, http.StatusText(e.Status))
+	return e.said()
+}
+
+func (e *StatusError) said() string {
+	status := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
+	if e.Message == "" {
+		return status
+	}
+	return fmt.Sprintf("%s (%s)", strings.TrimSuffix(e.Message, "."), status)
+}
+
+// through names a proxy behind a URL; "" for none.
+func through(proxy string) string {
+	if proxy == "" {
+		return ""
+	}
+	return " through the proxy " + proxy
 }
 
 // ErrorType returns the status, for traces.
@@ -152,6 +172,9 @@ func IsRamdiskTimeout(text string) bool {
 func isConductorDown(text string) bool {
 	return strings.Contains(text, "Unable to establish connection to") || strings.Contains(text, "database is locked")
 }
+
+// IsUnread reports whether an answer arrived that is empty, cut off, or not what the API writes.
+func IsUnread(err error) bool { return fault.Is(err, kindUnread) }
 
 func isTimeout(err error) bool {
 	var op net.Error

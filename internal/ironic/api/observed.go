@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,8 +54,14 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	o.conn.pace.note(time.Since(start))
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
+	if resp.StatusCode == http.StatusRequestEntityTooLarge {
+		resp.Header.Set(headerSize, strconv.FormatInt(r.ContentLength, 10))
+	}
 	return resp, nil
 }
+
+// headerSize is the header that tells the code which handles a refusal how large the request was.
+const headerSize = "X-Request-Size"
 
 // traceRequest adds a request, and the answer if there is one, to the span in its context. Like the log, the event has no query, header or
 // body.

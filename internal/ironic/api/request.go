@@ -20,7 +20,7 @@ func (c *Conn) Request(ctx context.Context, method, path string, body, out any) 
 	if err := c.request(ctx, method, path, body, &answer); err != nil {
 		return err
 	}
-	return c.Wrap(ctx, answer.into(out))
+	return c.unread(method, c.Address()+path, answer.into(out))
 }
 
 func (c *Conn) request(ctx context.Context, method, path string, body, out any) error {

@@ -35,7 +35,7 @@ const firstRetries = 2
 // function retry.
 func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
 	if c.connected() == nil {
-		return c.retryFirst(ctx, method, url, opts, err, count)
+		return c.unread(method, url, c.retryFirst(ctx, method, url, opts, err, count))
 	}
 	var code gophercloud.ErrUnexpectedResponseCode
 	if count == tellTries && !errors.As(err, &code) && mayRepeat(method, url, opts, err, count) && c.silenceAt(url).isYoung() {
@@ -43,9 +43,9 @@ func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.
 			"%d times", method, url, count, bare(err), Retries-count)))
 	}
 	if err = retry(ctx, method, url, opts, err, count); IsConnectionLoss(err) && count > timeouts {
-		return fmt.Errorf("%w (the request was sent %d times)", err, count)
+		err = fmt.Errorf("%w (the request was sent %d times)", err, count)
 	}
-	return err
+	return c.unread(method, url, err)
 }
 
 // tellTries is the number of tries without an answer after which the log tells of a request.

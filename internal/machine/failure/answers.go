@@ -20,6 +20,9 @@ func AdviseCreateFirst(object string) string {
 }
 
 func adviseStatus(status *api.StatusError) string {
+	if advice := advisePage(status, "Ironic", ""); advice != "" {
+		return advice
+	}
 	if refusal := api.RefusalBy(status); refusal != nil {
 		return AdviseRefusal(refusal)
 	}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -35,6 +38,9 @@ func adviseKeystone(err *api.ConnectError) string {
 	var status *api.StatusError
 	if !errors.As(err, &status) {
 		return cmp.Or(adviseLoss(err, "Keystone", err.Setting), "Check "+err.Setting+".")
+	}
+	if advice := advisePage(status, "Keystone", err.Setting); advice != "" {
+		return advice
 	}
 	switch {
 	case err.Token && (status.Status == http.StatusUnauthorized || status.Status == http.StatusNotFound):
@@ -74,6 +80,11 @@ func adviseCatalog(err *api.ConnectError) string {
 func adviseEndpoint(err *api.ConnectError) string {
 	var status *api.StatusError
 	answered := errors.As(err, &status)
+	if answered {
+		if advice := advisePage(status, "Ironic", endpointSetting); advice != "" {
+			return advice
+		}
+	}
 	switch {
 	case answered && status.Status != http.StatusNotFound && adviseStatus(status) != "":
 		return adviseStatus(status)
@@ -101,10 +112,43 @@ func adviseFound(err *api.ConnectError) string {
 	return "Keystone works. The URL is from its service catalog. " + other
 }
 
+// advisePage returns what to do about an answer that no service has written but a proxy or a gateway before the server; "" for others.
+// The setting is the one that has the URL of the server; "" if the server has answered before.
+func advisePage(status *api.StatusError, server, setting string) string {
+	at, first := rest.Origin(status.URL), ""
+	if setting != "" {
+		first = fmt.Sprintf(" To wait until %s has started, set api_timeout. If the address is wrong, change %s.", server, setting)
+	}
+	switch {
+	case !status.Page:
+	case status.Status == http.StatusRequestEntityTooLarge:
+		return fmt.Sprintf("The request has %d KiB, and the gateway or proxy at %s takes less: raise its limit (client_max_body_size of "+
+			"nginx, LimitRequestBody of Apache). A large config_drive can also be a file on a web server: config_drive.url. Ironic has "+
+			"not got the request.", (status.Size+1023)/1024, at)
+	case status.Proxy != "" && status.Status != http.StatusUnauthorized:
+		u, _ := url.Parse(status.URL) // Ironic was asked there
+		return rest.AdviseProxy(status.Proxy, u.Hostname())
+	case status.Status == http.StatusForbidden:
+		return fmt.Sprintf("The gateway or proxy at %s refuses the request, not %s: no role is missing. Allow %s of this path there.", at,
+			server, status.Method)
+	case slices.Contains([]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status.Status):
+		return fmt.Sprintf("The gateway or proxy at %s answered %d in place of %s, which runs behind it: is %s running, and does it "+
+			"answer in the time that the gateway gives it (proxy_read_timeout of nginx, timeout server of HAProxy)? Then run the command "+
+			"again.%s", at, status.Status, server, server, first)
+	}
+	return ""
+}
+
 // adviseLoss returns what to do if a server does not answer; "" for other errors. The setting is the one that has the URL of the server.
 func adviseLoss(err error, server, setting string) string {
 	var name *net.DNSError
+	var proxied *rest.ProxyError
 	switch {
+	case errors.As(err, &proxied) && !api.IsUntrusted(err):
+		return rest.AdviseProxy(proxied.Proxy, proxied.Host)
+	case api.IsUnread(err):
+		return fmt.Sprintf("Check %s. If it is right, a gateway or proxy in front of %s has spoilt the answer: see its log.", setting,
+			server)
 	case errors.As(err, &name) && name.IsNotFound:
 		return fmt.Sprintf("No such host: check the host name %s in %s.", name.Name, setting)
 	case errors.As(err, &name):

@@ -92,7 +92,8 @@ func adviseRetired(n *ironic.Node) string {
 	if !n.Retired || notes.QuarantineOf(n) != nil {
 		return ""
 	}
-	return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
+	return fmt.Sprintf("The node is retired, so that no allocation reserves it. If its metal_host has retired = true, change it there to "+
+		"use the node again, because the next apply would retire it again. Otherwise run: metal unretire %s", name(n))
 }
 
 // adviseReserved says what to do about a reserved node on which nothing is deployed.

@@ -176,7 +176,8 @@ func TestNext_cases(t *testing.T) {
 			"active",
 			noted(notes.KeyReady, notes.Checked{Since: now.Add(-time.Hour), Target: "TCP port web-1:22", Failed: now}), nil,
 		},
-		"retired": {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
+		"retired": {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"retired = true, change it there to use the node again, because " +
+			"the next apply would retire it again. Otherwise run: metal unretire rack1-07"}},
 		"a name like a flag": {"active", func(n *ironic.Node) {
 			n.Name, n.Maintenance = "--all", true
 		}, []string{"metal maintenance off 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},

@@ -67,8 +67,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	steps := deploy.Decide(wish, deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
 	reserved.turn.End(ctx, err)
-	quarantined, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
-	if quarantined { // nothing is left but the note on the node
+	nothing, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
+	if nothing { // nothing is left, or only the note on a node in quarantine
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -256,12 +256,16 @@ func (d *deployment) beginTry(ctx context.Context, plan *model, machine *machine
 	return &try, err
 }
 
-// endTry puts the machine of a failed creation into quarantine: see deploy.EndTry.
+// endTry puts the machine of a failed creation into quarantine: see deploy.EndTry. It takes back what Ironic never got: see
+// deploy.TakeBack.
 func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machine, try *deploy.Try, failed error,
 	diags *diag.Diagnostics,
-) (quarantined bool, err error) {
+) (nothing bool, err error) {
 	limit, _ := plan.Timeouts.Delete(ctx, deploymentTimeout) // beginTry has reported what is wrong with it
-	quarantined, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)
+	if deploy.TakeBack(ctx, on, plan.InstanceID.ValueString(), failed, limit) {
+		return true, failed
+	}
+	nothing, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)
 	framework.Show(diags, notices...)
-	return quarantined, err
+	return nothing, err
 }

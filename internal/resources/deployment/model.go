@@ -93,6 +93,8 @@ type configDriveModel struct {
 	UserDataWO        types.String   `tfsdk:"user_data_wo"`
 	UserDataWOVersion types.String   `tfsdk:"user_data_wo_version"`
 	MetaData          framework.JSON `tfsdk:"meta_data"`
+	MetaDataWO        framework.JSON `tfsdk:"meta_data_wo"`
+	MetaDataWOVersion types.String   `tfsdk:"meta_data_wo_version"`
 	NetworkData       framework.JSON `tfsdk:"network_data"`
 	VendorData        framework.JSON `tfsdk:"vendor_data"`
 	URL               types.String   `tfsdk:"url"`
@@ -136,12 +138,20 @@ func (m *model) deployment(ctx context.Context) (d deploy.Deployment, diags diag
 	d.DeploySteps = framework.DeploySteps(m.DeploySteps)
 	if drive := m.configDrive(ctx); drive != nil {
 		d.ConfigDrive, d.SecretVersion = drive.content(&diags), drive.UserDataWOVersion.ValueString()
+		d.SecretMeta = slices.Collect(maps.Keys(members(drive.MetaDataWO)))
+		d.SecretMetaVersion = drive.MetaDataWOVersion.ValueString()
 	}
 	return d, diags
 }
 
 // hostnameKeys are the keys of meta_data in which cloud-init and similar tools look for the host name.
 func hostnameKeys() []string { return []string{"hostname", "local-hostname", "name"} }
+
+// members returns the members of a JSON object; none if it is not known.
+func members(text framework.JSON) (object map[string]any) {
+	_ = document.Decode([]byte(text.ValueString()), &object) // content reports an error
+	return object
+}
 
 // isReady reports whether the config drive is ready-made.
 func (m *configDriveModel) isReady() bool { return !m.URL.IsNull() || !m.ContentBase64.IsNull() }
@@ -161,8 +171,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 		}
 	}
 	for name, text := range map[string]framework.JSON{
-		"meta_data": m.MetaData, "network_data": m.NetworkData,
-		"vendor_data": m.VendorData,
+		"meta_data": m.MetaData, "meta_data_wo": m.MetaDataWO, "network_data": m.NetworkData, "vendor_data": m.VendorData,
 	} {
 		if !framework.IsSet(text) {
 			continue
@@ -173,7 +182,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 				name+" must be a JSON object, such as jsonencode({...}).")
 			continue
 		}
-		if name == "meta_data" {
+		if name == "meta_data" || name == "meta_data_wo" {
 			maps.Copy(meta, content)
 		} else if len(content) > 0 {
 			drive[name] = content

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/lost"
 )
 
@@ -75,7 +76,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node, state.InstanceID.ValueString()) {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
-	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)
+	framework.Show(&resp.Diagnostics, machine.WarnHealth(node)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	store()
 	d.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)

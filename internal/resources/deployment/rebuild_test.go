@@ -55,6 +55,8 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 		`user_data = "b"`,
 		`user_data_wo = "secret-1", user_data_wo_version = 1`,
 		`user_data_wo = "secret-2", user_data_wo_version = 2`,
+		`meta_data = jsonencode({ a = 1 }), meta_data_wo = jsonencode({ admin_pass = "secret-1" }), meta_data_wo_version = 1`,
+		`meta_data = jsonencode({ a = 1 }), meta_data_wo = jsonencode({ admin_pass = "secret-2" }), meta_data_wo_version = 2`,
 		`user_data_wo = "secret-2", user_data_wo_version = "vault/7", hostname = "web"`,
 	} {
 		before := s.Node(node)["provision_updated_at"]
@@ -67,7 +69,7 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 		}
 		acctest.NoChanges(t, w)
 	}
-	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild")
+	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild", "rebuild", "rebuild")
 
 	// the version says that nothing has changed
 	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = "vault/7", hostname = "web"`))

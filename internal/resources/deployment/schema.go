@@ -255,8 +255,14 @@ func configDriveSchema() schema.Attribute {
 					framework.UserData, stringvalidator.AlsoRequires(here.AtName("user_data_wo_version")),
 				},
 			},
-			"user_data_wo_version": framework.SecretVersion("user_data_wo", " and rebuilds the node"),
+			"user_data_wo_version": framework.SecretVersion("user_data_wo", ""),
 			"meta_data":            document("Meta data, as a JSON object."),
+			"meta_data_wo": schema.StringAttribute{
+				Optional: true, WriteOnly: true, CustomType: framework.JSONType{},
+				MarkdownDescription: "Meta data that is not stored, such as `admin_pass` of cloudbase-init. Added to `meta_data`.",
+				Validators:          []validator.String{stringvalidator.AlsoRequires(here.AtName("meta_data_wo_version"))},
+			},
+			"meta_data_wo_version": framework.SecretVersion("meta_data_wo", ""),
 			"network_data": document("Network settings as JSON in OpenStack's format, which the [function "+
 				"`network_data`](../functions/network_data.md) writes.", framework.ConfigDriveNetworkData{}),
 			"vendor_data": document("Vendor data, as a JSON object. Needs API 1.59."),

@@ -56,9 +56,13 @@ func (u *update) wanted(ctx context.Context) *model {
 		image.PullSecretWO = configured.PullSecretWO
 		m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 	}
-	if drive, configured := m.configDrive(ctx), u.config.configDrive(ctx); drive != nil && configured != nil &&
-		framework.IsSet(drive.UserDataWOVersion) {
-		drive.UserDataWO = configured.UserDataWO
+	if drive, configured := m.configDrive(ctx), u.config.configDrive(ctx); drive != nil && configured != nil {
+		if framework.IsSet(drive.UserDataWOVersion) {
+			drive.UserDataWO = configured.UserDataWO
+		}
+		if framework.IsSet(drive.MetaDataWOVersion) {
+			drive.MetaDataWO = configured.MetaDataWO
+		}
 		m.ConfigDrive, _ = types.ObjectValueFrom(ctx, m.ConfigDrive.AttributeTypes(ctx), drive)
 	}
 	return &m

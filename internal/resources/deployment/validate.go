@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -137,7 +136,7 @@ func (m *configDriveModel) validate(diags *diag.Diagnostics) {
 	at, size := path.Root("config_drive"), 0
 	parts := map[string]attr.Value{
 		"hostname": m.Hostname, "user_data": m.UserData, "user_data_wo": m.UserDataWO, "meta_data": m.MetaData,
-		"network_data": m.NetworkData, "vendor_data": m.VendorData, "content_base64": m.ContentBase64,
+		"meta_data_wo": m.MetaDataWO, "network_data": m.NetworkData, "vendor_data": m.VendorData, "content_base64": m.ContentBase64,
 	}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		ready := "url"
@@ -154,14 +153,19 @@ func (m *configDriveModel) validate(diags *diag.Diagnostics) {
 		diags.AddAttributeError(at, "Config drive too large", fmt.Sprintf("The config drive has %d MiB, and Ironic takes at most %d MiB.",
 			size>>20, framework.MaxConfigDrive>>20))
 	}
-	var meta map[string]any
-	if m.Hostname.IsNull() || !framework.IsSet(m.MetaData) || json.Unmarshal([]byte(m.MetaData.ValueString()), &meta) != nil {
-		return
+	meta, secret := members(m.MetaData), members(m.MetaDataWO)
+	for _, key := range slices.Sorted(maps.Keys(secret)) {
+		if _, given := meta[key]; given {
+			diags.AddAttributeError(at.AtName("meta_data_wo"), "Setting configured twice",
+				fmt.Sprintf("config_drive.meta_data and config_drive.meta_data_wo have %q: remove one of them.", key))
+		}
 	}
 	for _, key := range hostnameKeys() {
-		if _, given := meta[key]; given {
-			diags.AddAttributeError(path.Root("config_drive").AtName("hostname"), "Setting configured twice",
-				fmt.Sprintf("config_drive.hostname and %q in config_drive.meta_data are the same setting: remove one of them.", key))
+		for name, document := range map[string]map[string]any{"meta_data": meta, "meta_data_wo": secret} {
+			if _, given := document[key]; given && !m.Hostname.IsNull() {
+				diags.AddAttributeError(at.AtName("hostname"), "Setting configured twice",
+					fmt.Sprintf("config_drive.hostname and %q in config_drive.%s are the same setting: remove one of them.", key, name))
+			}
 		}
 	}
 }

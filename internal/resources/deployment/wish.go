@@ -74,7 +74,8 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 		}
 	}
 	if drive := config.configDrive(ctx); drive != nil && config != m {
-		w.Hidden = framework.IsSet(drive.UserDataWOVersion) && drive.UserDataWO.IsNull()
+		w.Hidden = framework.IsSet(drive.UserDataWOVersion) && drive.UserDataWO.IsNull() ||
+			framework.IsSet(drive.MetaDataWOVersion) && drive.MetaDataWO.IsNull()
 	}
 	if iso := m.liveISO(ctx); iso != nil {
 		w.LiveISO = decide.Known(deploy.LiveISO{Want: iso.Want(), Parts: map[string]deploy.Text{}})

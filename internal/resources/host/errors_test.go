@@ -3,6 +3,7 @@ package host_test
 import (
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -20,6 +21,7 @@ func TestAccHost_takenNameSaysToImport(t *testing.T) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
 	named := func(name string) string { return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`) }
 	w := acctest.NewWorkspace(t, named(s.Name("taken")))
+	acctest.Mention(t, w.Must("plan"), "Node exists already", "A node with name "+s.Name("taken")+" already exists", "The apply refuses")
 	acctest.Fails(t, w, acctest.Apply(), "A node with name "+s.Name("taken")+" already exists",
 		"Names are unique in Ironic. Import the existing node")
 	if host := acctest.InState(t, w, acctest.HostAddress); host != nil {
@@ -157,4 +159,33 @@ func TestAccHost_reasonsOfNothingAreRefused(t *testing.T) {
 		})
 	}
 	acctest.Test(t, steps...)
+}
+
+// A host that is replaced, or that another resource of the same configuration had, has a node of the state: no plan warns of it.
+func TestFakeHost_nodesOfTheStateAreNotTaken(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	block := func(as string) string {
+		return s.Provider() + strings.Replace(acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`), `"h"`, acctest.Quoted(as), 1)
+	}
+	w := acctest.NewWorkspace(t, block("h"))
+	w.Must("apply", "-auto-approve")
+	acctest.NeverMention(t, w.Must("plan", "-replace=metal_host.h"), "Node exists already")
+	w.Configure(block("other"))
+	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Node exists already")
+	acctest.NeverMention(t, w.Must("destroy", "-auto-approve"), "Node exists already")
+}
+
+// A fault that Ironic has found stands in the plan that imports the host.
+func TestFakeHost_importTellsOfAFault(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	name := s.Name("h")
+	id, _ := s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware"})["uuid"].(string)
+	for key, value := range map[string]any{"maintenance": true, "fault": "power failure", "maintenance_reason": "no power state"} {
+		s.Fake.Set(id, key, value)
+	}
+	w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+
+		acctest.HostBlock(name, `driver = "fake-hardware"`, `maintenance = false`))
+	acctest.Mention(t, w.Must("plan"), "Node with a fault", `Ironic reports "power failure" for node `+name, "no power state")
 }

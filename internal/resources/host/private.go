@@ -134,6 +134,9 @@ func (h *host) seeNew(ctx context.Context, node *ironic.Node, p *private, diags 
 		framework.Show(diags, notices...)
 		p.Inspected = is
 	}
+	if node.Fault != "" {
+		framework.Show(diags, machine.WarnHealth(node)...)
+	}
 }
 
 // compare notes how the machine differs from the hardware configuration of a state, as with says. It gets what was noted before.

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 )
 
@@ -60,6 +61,9 @@ func (h *host) foreseeRefusals(
 		h.ForeseeRefusals(ctx, &resp.Diagnostics, h.FindNode(state.ID.ValueString()), needs...)
 	} else if h.takesOver(ctx, config) == nil {
 		h.ForeseeRefusals(ctx, &resp.Diagnostics, nil, framework.Right{Rule: "node:create"})
+		if framework.FullyKnown(ctx, config.Name) {
+			framework.Show(&resp.Diagnostics, hosts.WarnTaken(ctx, h.Site, config.candidate(ctx))...)
+		}
 	}
 }
 

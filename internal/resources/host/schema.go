@@ -78,9 +78,10 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"on_failure": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What happens if Ironic has the node, but cannot prepare or switch the machine: with `error` (the " +
-					"default), the apply fails, and Terraform applies nothing that refers to any host of this resource. With `warn`, the " +
-					"apply warns and goes on without this host: other machines are deployed, and a deployment of this one fails by " +
-					"itself. Either way the next apply tries again; with `warn` a new host is not tainted.",
+					"default), the apply fails, and Terraform applies nothing that refers to this resource. " +
+					"A reference with a literal key, as in `metal_host.h[\"a\"]`, is to that host only. With `warn`, the apply warns and " +
+					"goes on without this host: other machines are deployed, and a deployment of this one fails by itself. Either " +
+					"way the next apply tries again; with `warn` a new host is not tainted.",
 				Validators: []validator.String{stringvalidator.OneOf(onFailureError, onFailureWarn)},
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{

@@ -335,3 +335,32 @@ module "fleet" {
 	replaceIn(t, w, "main.tf", `role = "db"`, `role = "dbb"`)
 	acctest.Fails(t, w, []string{"plan"}, `role is "dbb"`)
 }
+
+// No error of a CSV has a value of the file: one without a header, or with a cell in the wrong column, may have passwords there.
+func TestFakeModules_fleetShowsNoValuesOfAnUnfitCSV(t *testing.T) {
+	t.Parallel()
+	m := startModule(t, "fleet")
+	dir := filepath.Join(m.root, "fleet", "examples", "unfit")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "main.tf"), `
+module "fleet" {
+  source = "../.."
+  csv    = file("${path.module}/machines.csv")
+}
+`)
+	file := filepath.Join(dir, "machines.csv")
+	write(t, file, "52:54:00:00:00:01,admin,hunter2,192.0.2.91,,,,rack1-01,8192,8,500,Virtual,\n")
+	w := m.open(t, "examples/unfit")
+	for csv, want := range map[string]string{
+		"52:54:00:00:00:01,admin,hunter2,192.0.2.91,,,,rack1-01,8192,8,500,Virtual,\n": "csv, line 1 must name the columns",
+		"name;password\nrack1-01;hunter2\n":                                            "csv, line 1 must name the columns",
+		"name,driver,driver,hunter2\nrack1-01,a,b,c\n":                                 "line 1: two columns have the same name, or none: driver",
+		"name,driver,maintenance\nrack1-01,fake-hardware,hunter2\n":                    "line 2: maintenance must be TRUE, FALSE or empty",
+		"name,driver\nrack1-01,fake-hardware,hunter2\n":                                "have more or fewer cells than line 1: 2",
+	} {
+		write(t, file, csv)
+		acctest.NeverMention(t, acctest.Fails(t, w, []string{"plan"}, want), "hunter2")
+	}
+}

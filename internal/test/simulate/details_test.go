@@ -278,6 +278,11 @@ func deploymentScenes() []scene {
 			name: "drive with a secret", from: []configuration{driven(object{"user_data_wo": userSecret, "user_data_wo_version": "1"})},
 			to: driven(object{"user_data_wo": userSecret, "user_data_wo_version": "2"}),
 		},
+		{
+			name: "drive with secret meta data",
+			from: []configuration{driven(object{"meta_data_wo": `{"admin_pass":"` + userSecret + `"}`, "meta_data_wo_version": "1"})},
+			to:   driven(object{"meta_data_wo": `{"admin_pass":"` + userSecret + `"}`, "meta_data_wo_version": "2"}),
+		},
 		{name: "rebuild again", from: []configuration{triggered("1")}, to: triggered("2")},
 		{name: "image of a registry", from: []configuration{pulled("1")}, to: pulled("2")},
 		{name: "details of a live ISO", from: []configuration{isoDetails("1")}, to: isoDetails("2")},
