@@ -11,11 +11,10 @@ import (
 
 // routeDrivers answers /v1/drivers.
 func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
-	if c.Method != http.MethodGet {
+	if c.Method != http.MethodGet && len(c.Path) < 3 {
 		return api.Reply{}, api.MethodNotAllowed("GET")
 	}
-	switch len(c.Path) {
-	case 1:
+	if len(c.Path) == 1 {
 		if err := c.Accept("type", "detail", "fields"); err != nil {
 			return api.Reply{}, err
 		}
@@ -24,14 +23,15 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 			drivers = append(drivers, s.showDriver(c, h.At(s.maxMinor()), c.Query.Get("detail") != ""))
 		}
 		return api.OK(http.StatusOK, api.Ordered{{"drivers", drivers}}), nil
-	case 2:
-		h, found := conductor.FindDriver(c.Path[1])
-		if !found {
-			return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
-		}
-		return api.OK(http.StatusOK, s.showDriver(c, h.At(s.maxMinor()), true)), nil
 	}
-	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	h, found := conductor.FindDriver(c.Path[1])
+	switch {
+	case !found:
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
+	case len(c.Path) > 2:
+		return routeDriver(c, h.Name, c.Path[2:])
+	}
+	return api.OK(http.StatusOK, s.showDriver(c, h.At(s.maxMinor()), true)), nil
 }
 
 func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) api.Ordered {

@@ -162,9 +162,6 @@ func (s *Server) serve(r *http.Request, body []byte) api.Reply {
 	if path == "" && s.legacy() {
 		return s.root(c)
 	}
-	if path != "" && path != "v1" && !strings.HasPrefix(path, "v1/") {
-		return api.RouterFault(http.StatusNotFound, "").Reply()
-	}
 	minor, refused := s.negotiate(r.Header)
 	if refused != nil {
 		// The application answers version discovery, at / in 39 and at /v1 in 21.4; the router answers all other paths.
@@ -228,7 +225,7 @@ func (s *Server) route(c *api.Call) (api.Reply, error) {
 	case "inspection_rules":
 		return s.rules.Route(c)
 	}
-	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	return s.routeUnmodelled(c)
 }
 
 // routeNodes answers /v1/nodes.
@@ -297,6 +294,10 @@ func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []s
 		}
 	case "vmedia":
 		return s.routeVmedia(c, n)
+	case "volume":
+		return s.routeVolume(c, "nodes/"+n.Str("uuid")+"/", rest)
+	case "vendor_passthru":
+		return routeVendor(c, rest)
 	}
 	if get {
 		return s.nodeRecords(c, n, part)
@@ -426,10 +427,15 @@ func (s *Server) v1(c *api.Call) api.Reply {
 		{"nodes", 1},
 		{"ports", 1},
 		{"drivers", 1},
+		{"lookup", since["lookup"]},
+		{"heartbeat", since["heartbeat"]},
 		{"portgroups", 23},
+		{"volume", since["volume"]},
 		{"conductors", 49},
 		{"allocations", 52},
+		{"events", since["events"]},
 		{"deploy_templates", 55},
+		{"shards", since["shards"]},
 		{"runbooks", procedure.RunbookMinor},
 		{"inspection_rules", procedure.RuleMinor},
 	} {

@@ -13,7 +13,7 @@ import (
 // Call is one request on its way through the API.
 type Call struct {
 	Method string
-	Path   []string // segments after /v1
+	Path   []string // segments after /v1, which a path may leave out
 	Query  url.Values
 	body   []byte
 	Header http.Header
@@ -43,7 +43,7 @@ func NewCall(r *http.Request, body []byte, newest int, now time.Time) *Call {
 	c := &Call{Method: r.Method, Query: r.URL.Query(), body: body, Header: r.Header, Base: scheme + "://" + host, Newest: newest, Now: now}
 	escaped := strings.Trim(r.URL.EscapedPath(), "/")
 	for i, segment := range strings.Split(escaped, "/") {
-		if i == 0 { // v1
+		if i == 0 && (segment == "v1" || segment == "") {
 			continue
 		}
 		if plain, err := url.PathUnescape(segment); err == nil {
