@@ -1,6 +1,7 @@
 package fakeironic
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -73,25 +74,34 @@ func (s *Server) routeConductors(c *api.Call) (api.Reply, error) {
 	if c.Method != http.MethodGet {
 		return api.Reply{}, api.MethodNotAllowed("GET")
 	}
-	show := api.Ordered{
+	if len(c.Path) > 2 || len(c.Path) == 2 && c.Path[1] != s.host() {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Conductor %s could not be found.", c.Path[len(c.Path)-1])
+	}
+	names := []string{}
+	for _, h := range conductor.HardwareTypes {
+		names = append(names, h.Name)
+	}
+	summary := []string{"hostname", "conductor_group", "alive"}
+	if len(c.Path) == 2 {
+		summary = nil
+	}
+	fields, err := c.Fields(summary...)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	shown, err := api.Ordered{
 		{"hostname", s.host()},
 		{"conductor_group", ""},
 		{"alive", true},
 		{"created_at", api.Timestamp(s.conductor.Now)},
 		{"updated_at", api.Timestamp(s.conductor.Now)},
+		{"drivers", names},
 		{"links", c.Links("conductors/" + s.host())},
+	}.Select(fields)
+	if err == nil && len(c.Path) == 1 {
+		shown = api.Ordered{{"conductors", []any{shown}}}
 	}
-	switch {
-	case len(c.Path) == 1:
-		return api.OK(http.StatusOK, api.Ordered{{"conductors", []any{show}}}), nil
-	case len(c.Path) == 2 && c.Path[1] == s.host():
-		names := []string{}
-		for _, h := range conductor.HardwareTypes {
-			names = append(names, h.Name)
-		}
-		return api.OK(http.StatusOK, append(show, api.Member{"drivers", names})), nil
-	}
-	return api.Reply{}, api.Fault(http.StatusNotFound, "Conductor %s could not be found.", c.Path[len(c.Path)-1])
+	return api.OK(http.StatusOK, shown), err
 }
 
 // chassis groups nodes. It is the only resource of Ironic that a client can create under its own UUID without a conductor.
@@ -110,14 +120,16 @@ func (s *Server) findChassis(uuid string) *chassis {
 	return nil
 }
 
-func (ch *chassis) show(c *api.Call, detail bool) api.Ordered {
-	out := api.Ordered{{"uuid", ch.uuid}}
-	if detail {
-		out = append(out, api.Member{"created_at", ch.createdAt}, api.Member{"updated_at", api.OrNull(ch.updatedAt)},
-			api.Member{"extra", ch.extra},
-			api.Member{"nodes", []any{c.Links("chassis/" + ch.uuid + "/nodes")}})
+func (ch *chassis) show(c *api.Call) api.Ordered {
+	return api.Ordered{
+		{"uuid", ch.uuid},
+		{"created_at", ch.createdAt},
+		{"updated_at", api.OrNull(ch.updatedAt)},
+		{"extra", ch.extra},
+		{"nodes", []any{c.Links("chassis/" + ch.uuid + "/nodes")}},
+		{"description", ch.description},
+		{"links", c.Links("chassis/" + ch.uuid)},
 	}
-	return append(out, api.Member{"description", ch.description}, api.Member{"links", c.Links("chassis/" + ch.uuid)})
 }
 
 var chassisSchema = api.Schema{Name: "chassis", Members: map[string]api.Kind{
@@ -134,11 +146,7 @@ func (s *Server) routeChassis(c *api.Call) (api.Reply, error) {
 		if c.Method != http.MethodGet {
 			return api.Reply{}, api.MethodNotAllowed("GET, POST")
 		}
-		list := []any{}
-		for _, ch := range s.chassis {
-			list = append(list, ch.show(c, detail || c.Query.Get("detail") != "" || c.Query.Get("fields") != ""))
-		}
-		return api.OK(http.StatusOK, api.Ordered{{"chassis", list}}), nil
+		return s.listChassis(c, detail)
 	}
 	if !api.IsUUID(c.Path[1]) {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for chassis_uuid: %s", c.Path[1])
@@ -149,13 +157,54 @@ func (s *Server) routeChassis(c *api.Call) (api.Reply, error) {
 	}
 	switch c.Method {
 	case http.MethodGet:
-		return api.OK(http.StatusOK, ch.show(c, true)), nil
+		shown, err := selected(c, ch.show(c))
+		return api.OK(http.StatusOK, shown), err
 	case http.MethodPatch:
 		return s.patchChassis(c, ch)
 	case http.MethodDelete:
 		return api.Done(http.StatusNoContent), s.deleteChassis(ch)
 	}
 	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
+}
+
+// selected returns the fields of a resource that the query of its own path selects.
+func selected(c *api.Call, all api.Ordered) (api.Ordered, error) {
+	if err := c.Accept("fields"); err != nil {
+		return nil, err
+	}
+	fields, err := c.Fields()
+	if err != nil {
+		return nil, err
+	}
+	return all.Select(fields)
+}
+
+func (s *Server) listChassis(c *api.Call, detail bool) (api.Reply, error) {
+	fields, err := c.Fields("uuid", "description")
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if detail {
+		fields = nil
+	}
+	page, err := api.Paged(c, fields, s.chassis, func(ch *chassis) string { return ch.uuid }, func(marker string) error {
+		if s.findChassis(marker) == nil {
+			return api.Fault(http.StatusNotFound, "Chassis %s could not be found.", marker)
+		}
+		return nil
+	})
+	if err != nil {
+		return api.Reply{}, err
+	}
+	items := make([]json.RawMessage, len(page.Items))
+	for i, ch := range page.Items {
+		shown, err := ch.show(c).Select(fields)
+		if err != nil {
+			return api.Reply{}, err
+		}
+		items[i] = api.Encode(shown)
+	}
+	return page.Reply("chassis", items), nil
 }
 
 func (s *Server) createChassis(c *api.Call) (api.Reply, error) {
@@ -181,7 +230,7 @@ func (s *Server) createChassis(c *api.Call) (api.Reply, error) {
 		extra: api.Object(body["extra"]),
 	}
 	s.chassis = append(s.chassis, ch)
-	return c.Created("chassis/"+uuid, ch.show(c, true)), nil
+	return c.Created("chassis/"+uuid, ch.show(c)), nil
 }
 
 func (s *Server) patchChassis(c *api.Call, ch *chassis) (api.Reply, error) {
@@ -200,7 +249,7 @@ func (s *Server) patchChassis(c *api.Call, ch *chassis) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	ch.extra, ch.description, ch.updatedAt = api.Object(document["extra"]), document["description"], api.Timestamp(s.conductor.Now)
-	return api.OK(http.StatusOK, ch.show(c, true)), nil
+	return api.OK(http.StatusOK, ch.show(c)), nil
 }
 
 func (s *Server) deleteChassis(ch *chassis) error {

@@ -125,7 +125,8 @@ func (s *Server) routePortgroups(c *api.Call, rest []string, onNode *conductor.N
 	}
 	switch c.Method {
 	case http.MethodGet:
-		return api.OK(http.StatusOK, g.show(c, nil)), nil
+		shown, err := selected(c, g.show(c, nil))
+		return api.OK(http.StatusOK, shown), err
 	case http.MethodPatch:
 		return s.patchPortgroup(c, g)
 	case http.MethodDelete:
@@ -181,6 +182,9 @@ func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {
 	if err != nil {
 		return api.Reply{}, err
 	}
+	if c.Minor < 26 && (api.Text(body["mode"]) != "" || len(api.Object(body["properties"])) > 0) {
+		return api.Reply{}, api.NotAcceptable()
+	}
 	g := &portgroup{uuid: api.NewUUID(), mode: "active-backup", standalone: true, createdAt: api.Timestamp(s.conductor.Now)}
 	if err := s.readPortgroup(c, g, s.portgroupSchema("portgroup"), body); err != nil {
 		return api.Reply{}, err
@@ -212,9 +216,6 @@ func (s *Server) readPortgroup(c *api.Call, g *portgroup, rules api.Schema, body
 		if value := body[key]; value != nil && !api.IsUUID(api.Text(value)) {
 			return api.Fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, api.Text(value))
 		}
-	}
-	if c.Minor < 26 && (api.Text(body["mode"]) != "" || len(api.Object(body["properties"])) > 0) {
-		return api.NotAcceptable()
 	}
 	if value := body["standalone_ports_supported"]; value != nil {
 		valid := false
@@ -267,10 +268,12 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	}
 	for _, op := range ops {
 		switch {
+		case c.Minor < 26 && (op.Field() == "mode" || op.Field() == "properties"):
+			return api.Reply{}, api.NotAcceptable()
 		case op.Path == "/mode" && op.Op == "remove":
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "'mode' is a mandatory attribute and can not be removed")
 		case op.Path == "/node_uuid" && op.Value != g.node.Str("uuid"):
-			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
+			return api.Reply{}, s.movedTo(op.Value)
 		case op.Path == "/name" && api.Text(op.Value) != "" && !api.ValidName(api.Text(op.Value)):
 			name := api.PyRepr(op.Value)
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid, name)

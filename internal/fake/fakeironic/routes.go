@@ -300,7 +300,7 @@ func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []s
 		return routeVendor(c, rest)
 	}
 	if get {
-		return s.nodeRecords(c, n, part)
+		return s.nodeRecords(c, n, part, rest)
 	}
 	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }

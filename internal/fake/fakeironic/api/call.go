@@ -98,6 +98,33 @@ func (c *Call) Links(path string) any {
 	}
 }
 
+// Fields returns the fields that a query selects: summary if it selects none, nil for all.
+func (c *Call) Fields(summary ...string) ([]string, error) {
+	detail, _ := ParseBool(c.Query.Get("detail"))
+	switch {
+	case detail && c.Query.Has("fields"):
+		return nil, Fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
+	case c.Query.Has("fields"):
+		return SplitList(c.Query["fields"]), nil
+	case detail:
+		return nil, nil
+	}
+	return summary, nil
+}
+
+// Select returns the members with the given names, and links; all if fields is nil.
+func (o Ordered) Select(fields []string) (Ordered, error) {
+	if fields == nil {
+		return o, nil
+	}
+	for _, name := range fields {
+		if !slices.ContainsFunc(o, func(m Member) bool { return m.Key == name }) {
+			return nil, Fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return m.Key != "links" && !slices.Contains(fields, m.Key) }), nil
+}
+
 // SplitList splits the values of a query parameter at commas.
 func SplitList(values []string) []string {
 	var out []string
