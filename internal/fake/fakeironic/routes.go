@@ -136,6 +136,7 @@ func (s *Server) settings() conductor.Settings {
 			}
 		},
 		ImageFault: s.ImageFault,
+		Answers:    s.answers,
 		Fail: func(n *conductor.Node, verb string) string {
 			if s.Fail == nil {
 				return ""
@@ -145,6 +146,11 @@ func (s *Server) settings() conductor.Settings {
 		CleaningSteps: s.cleaningSteps,
 		Abandons:      func(n *conductor.Node, verb string) bool { return s.Abandons != nil && s.Abandons(public(n), verb) },
 	}
+}
+
+// answers reports whether a BMC answers.
+func (s *Server) answers(bmc string) bool {
+	return !strings.HasSuffix(strings.TrimSuffix(bmc, "."), ".invalid") && (s.Answers == nil || s.Answers(bmc))
 }
 
 // serve authenticates a request, negotiates its API version and answers it, while the server is locked.

@@ -109,6 +109,11 @@ type Server struct {
 	// skip_block_devices of the node. Machines with the deploy interface fake have no agent. Writes must not call methods of the Server.
 	Writes func(node Node, serial, what string)
 
+	// Answers, if set, says whether a BMC answers at an IP address or name that driver_info has; without it, all do. Names that end in
+	// ".invalid" never do. With a BMC that does not answer, manage ends in enroll with a last_error, and so fails what else calls it. Answers
+	// must not call methods of the Server.
+	Answers func(bmc string) bool
+
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then
 	// fails after its time-out, 10 minutes by default, and the machine stays on. So does a soft restart, but over Redfish it seems to
 	// succeed (reference/ironic.md#soft-restarts). It must not call methods of the Server.
