@@ -144,15 +144,12 @@ func (s *Server) listPortgroups(c *api.Call, onNode *conductor.Node, detail bool
 			return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s could not be found.", ref)
 		}
 	}
-	asked, _ := api.ParseBool(c.Query.Get("detail"))
-	fields := []string{"uuid", "address", "name"}
-	switch {
-	case (detail || asked) && c.Query.Has("fields"):
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
-	case detail || asked:
+	fields, err := c.Fields("uuid", "address", "name")
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if detail {
 		fields = nil
-	case c.Query.Has("fields"):
-		fields = api.SplitList(c.Query["fields"])
 	}
 	var selected []*portgroup
 	for _, g := range s.portgroups {
