@@ -27,6 +27,11 @@ func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name 
 		return nil
 	}
 	enabled := DefaultsOf(ctx, site, driver).Enabled[kind]
+	if driver == machine.FakeDriver { // Ironic lets it have what it lists for others only
+		for _, other := range driversForPlan(ctx, site) {
+			enabled = slices.Compact(slices.Sorted(slices.Values(slices.Concat(enabled, other.Enabled[kind]))))
+		}
+	}
 	if len(enabled) == 0 || slices.Contains(enabled, name) {
 		return nil
 	}
