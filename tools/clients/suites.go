@@ -5,70 +5,30 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakekeystone"
 )
 
 var suites = []suite{
 	{name: "gophercloud", prepare: buildGophercloud, run: gophercloud},
+	{name: "openstacksdk", prepare: installSDK, run: openstacksdk, unconcerned: []unconcerned{
+		{"volume_(connector|target)", "the fake has no volumes, and refuses new ones"},
+	}},
 }
 
-// acceptance are gophercloud's acceptance tests, of the version that go.mod has.
-const acceptance = "github.com/gophercloud/gophercloud/v2/internal/acceptance/openstack/baremetal/"
+// outcome finds how a test ended: that of go test in one line, that of unittest in a line with its name and, after what it logs, a word.
+var (
+	outcome = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+)`)
+	named   = regexp.MustCompile(`^\S+ \((\S+)\)$`)
+	word    = regexp.MustCompile(`(?:^|\.\.\. )(ok|FAIL|ERROR|skipped .*)$`)
+)
 
-// acceptanceKinds are their packages: behind Keystone, without authentication, and with http_basic.
-var acceptanceKinds = []string{"v1", "noauth", "httpbasic"}
-
-// buildGophercloud builds the tests. To link them takes longer than to run them.
-func buildGophercloud(ctx context.Context, dir string) error {
-	args := []string{"test", "-C", "..", "-tags", "acceptance", "-vet=off", "-ldflags", "-s -w", "-c", "-o", dir + "/"}
-	for _, kind := range acceptanceKinds {
-		args = append(args, acceptance+kind)
-	}
-	build := exec.CommandContext(ctx, "go", args...)
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	return build.Run()
-}
-
-// gophercloud runs the tests on a fake of a version.
-func gophercloud(ctx context.Context, dir string, v version) (results, error) {
-	all := results{}
-	for _, kind := range acceptanceKinds {
-		ironic := &fakeironic.Server{MaxMicroversion: v.api}
-		if kind == "httpbasic" {
-			ironic.Username, ironic.Password = "admin", fakekeystone.Password
-		}
-		s, err := startSite(ctx, ironic, kind == "v1")
-		if err != nil {
-			return nil, err
-		}
-		env := []string{
-			"OS_AUTH_URL=" + s.keystone + "/v3", "OS_USERNAME=admin", "OS_PASSWORD=" + fakekeystone.Password, "OS_REGION_NAME=north",
-			"IRONIC_ENDPOINT=" + s.ironic + "/v1", "OS_BRANCH=" + v.release,
-		}
-		if kind == "v1" {
-			env = append(env, "OS_USERNAME=sys-admin", "OS_SYSTEM_SCOPE=all", "OS_DOMAIN_ID=default")
-		}
-		err = all.test(ctx, kind+"/", env, filepath.Join(dir, kind+".test"), "-test.v", "-test.timeout=3m")
-		if err := errors.Join(err, s.stop()); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// outcome finds the lines of go test and of Python's unittest that tell how a test ended.
-var outcome = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+)`)
-
-// test runs tests with a few variables as their environment, and adds their outcomes, with a prefix before each name. It prints what the tests
-// say if one fails.
-func (r results) test(ctx context.Context, prefix string, env []string, command string, args ...string) error {
+// test runs tests with a few variables as their environment, and adds their outcomes, with a prefix before each name.
+func (r *results) test(ctx context.Context, prefix string, env []string, command string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	tests := exec.CommandContext(ctx, command, args...)
@@ -78,14 +38,26 @@ func (r results) test(ctx context.Context, prefix string, env []string, command 
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(said))
+	lines, last := bufio.NewScanner(bytes.NewReader(said)), ""
+	lines.Buffer(nil, len(said)+1)
 	for lines.Scan() {
 		if found := outcome.FindStringSubmatch(lines.Text()); found != nil {
-			r[prefix+found[2]] = found[1]
+			r.outcomes[prefix+found[2]] = found[1]
+		}
+		if found := named.FindStringSubmatch(lines.Text()); found != nil {
+			last = found[1]
+		}
+		if found := word.FindStringSubmatch(lines.Text()); found != nil && last != "" {
+			r.outcomes[prefix+last] = map[string]string{"ok": "PASS", "FAIL": "FAIL", "ERROR": "FAIL"}[found[1]]
+			if r.outcomes[prefix+last] == "" {
+				r.outcomes[prefix+last] = "SKIP"
+			}
+			last = ""
 		}
 	}
-	if failed != nil {
-		_, err = os.Stdout.Write(said)
+	if failed != nil && !slices.Contains(slices.Collect(maps.Values(r.outcomes)), "FAIL") {
+		r.outcomes[prefix+command] = "FAIL" // it has ended before its tests
 	}
+	_, err = r.said.Write(said)
 	return err
 }
