@@ -13,8 +13,8 @@ import (
 func TestDriver_interfacesOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
-		"1.82": `fake-hardware bios fake no-bios | boot fake ipxe pxe | console fake no-console | inspect fake no-inspect | management fake |
-power fake | raid fake no-raid agent
+		"1.82": `fake-hardware bios fake no-bios | boot fake ipxe pxe | console fake no-console | inspect fake no-inspect |
+management fake | power fake | raid fake no-raid agent
 idrac bios idrac-redfish no-bios | boot ipxe pxe idrac-redfish-virtual-media | console no-console | inspect idrac-redfish no-inspect |
 management idrac-redfish | power idrac-redfish | raid idrac-redfish no-raid agent
 ipmi bios no-bios | boot ipxe pxe | console no-console ipmitool-socat ipmitool-shellinabox | inspect no-inspect | management ipmitool noop |
@@ -23,8 +23,8 @@ manual-management bios no-bios | boot ipxe pxe | console no-console | inspect no
 raid no-raid agent
 redfish bios redfish no-bios | boot ipxe pxe redfish-virtual-media | console no-console | inspect redfish no-inspect |
 management redfish noop | power redfish | raid redfish no-raid agent`,
-		"1.115": `fake-hardware bios fake no-bios | boot fake ipxe pxe | console fake no-console fake-graphical | inspect fake agent no-inspect |
-management fake | power fake | raid fake no-raid agent
+		"1.115": `fake-hardware bios fake no-bios | boot fake ipxe pxe | console fake no-console fake-graphical |
+inspect fake agent no-inspect | management fake | power fake | raid fake no-raid agent
 idrac bios idrac-redfish redfish no-bios | boot ipxe pxe idrac-redfish-virtual-media redfish-https |
 console no-console redfish-graphical ipmitool-socat fake-graphical | inspect idrac-redfish agent no-inspect | management idrac-redfish |
 power idrac-redfish redfish | raid idrac-redfish no-raid agent

@@ -50,7 +50,9 @@ func TestFields_areThoseOfTheQuery(t *testing.T) {
 			t.Errorf("%s has %s, want %s", tt.path, keys, tt.want)
 		}
 	}
-	for _, path := range []string{"/v1/chassis", "/v1/chassis/" + chassis, "/v1/deploy_templates", "/v1/portgroups/" + group, "/v1/conductors"} {
+	for _, path := range []string{
+		"/v1/chassis", "/v1/chassis/" + chassis, "/v1/deploy_templates", "/v1/portgroups/" + group, "/v1/conductors",
+	} {
 		a.refused(http.StatusBadRequest, `Field(s) "bogus" are not valid`, http.MethodGet, path+"?fields=bogus", nil)
 	}
 	for _, path := range []string{"/v1/chassis", "/v1/deploy_templates", "/v1/conductors"} {
@@ -107,10 +109,25 @@ func TestFields_oldVersions(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
 		node := a.node("n1", nil)
 		group := "/v1/portgroups/" + a.group(node, nil)
-		if got := a.at("1.23").must(http.StatusOK, http.MethodPatch, group, patch("add", "/extra/a", 1)); got["mode"] != nil {
-			t.Errorf("%s: 1.23 shows mode", version)
+		got := a.at("1.23").must(http.StatusOK, http.MethodPatch, group, patch("add", "/extra/a", 1))
+		if hidden := got["mode"] == nil; hidden != (version == "1.115") {
+			t.Errorf("%s: 1.23 shows the mode %v", version, got["mode"])
 		}
 		a.at("1.23").refused(http.StatusNotAcceptable, "", http.MethodPatch, group, patch("add", "/mode", "802.3ad"))
+		a.at("1.23").must(http.StatusOK, http.MethodPatch, group, patch("add", "/properties/miimon", "100"))
+		chassis := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/chassis", map[string]any{}))
+		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/chassis_uuid", chassis))
+		a.node("n2", nil)
+		if nodes := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/chassis/"+chassis+"/nodes", nil), "nodes"); len(nodes) != 1 {
+			t.Errorf("%s: the chassis has %v", version, nodes)
+		}
+		if got := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/states/console/n1", nil); got["console_enabled"] != false {
+			t.Errorf("%s: the console is %v", version, got)
+		}
+		a.fake.Set(node, "provision_state", "available") // which has no name before 1.2
+		if got := a.at("1.1").must(http.StatusOK, http.MethodGet, "/v1/nodes/n1/states", nil); got["provision_state"] != nil {
+			t.Errorf("%s: at 1.1 the state is %v", version, got["provision_state"])
+		}
 		traits := "/v1/nodes/n1/traits"
 		a.at("1.36").refused(http.StatusNotAcceptable, "", http.MethodGet, traits, nil)
 		a.at("1.36").refused(http.StatusMethodNotAllowed, "", http.MethodPut, traits, map[string]any{"traits": []any{}})

@@ -65,7 +65,7 @@ func (g *portgroup) show(c *api.Call, fields []string) api.Ordered {
 	}
 	var out api.Ordered
 	for _, f := range all {
-		if c.Minor >= f.since && (fields == nil || slices.Contains(fields, f.name)) {
+		if (c.Minor >= f.since || c.Legacy() && f.since == 26) && (fields == nil || slices.Contains(fields, f.name)) {
 			out = append(out, api.Member{f.name, f.value})
 		}
 	}
@@ -265,7 +265,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	}
 	for _, op := range ops {
 		switch {
-		case c.Minor < 26 && (op.Field() == "mode" || op.Field() == "properties"):
+		case c.Minor < 26 && (op.Path == "/mode" || op.Path == "/properties"): // but not what is in them
 			return api.Reply{}, api.NotAcceptable()
 		case op.Path == "/mode" && op.Op == "remove":
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "'mode' is a mandatory attribute and can not be removed")

@@ -343,21 +343,6 @@ func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
 	return api.OK(http.StatusOK, api.CoarseTimes(showPort(c, p, nil))), nil
 }
 
-// movedTo is the error of a patch that moves a port or a group to another node: in 21.4 that of objects.Node.get
-// (ironic/objects/node.py), in 39 that of authorize_node_link (ironic/api/controllers/v1/utils.py).
-func (s *Server) movedTo(node any) error {
-	ref := api.Text(node)
-	switch {
-	case !s.legacy() && s.conductor.Find(ref) == nil:
-		return api.Fault(http.StatusBadRequest, "Unable to apply the requested node_uuid '%s'. Requested value was invalid.", api.PyText(node))
-	case !api.IsUUID(ref):
-		return api.Fault(http.StatusBadRequest, "Expected a UUID or int but received %s.", api.PyText(node))
-	case s.conductor.NodeByUUID[ref] == nil:
-		return api.Fault(http.StatusBadRequest, "Node %s could not be found.", ref)
-	}
-	return api.UnexpectedRPC()
-}
-
 // checkPortChange applies the conductor's rules about ports of nodes in use.
 func (s *Server) checkPortChange(c *api.Call, p *conductor.Port, mac string, body map[string]any, ops []api.PatchOp) error {
 	n := p.Node

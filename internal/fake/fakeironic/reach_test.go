@@ -20,7 +20,7 @@ func TestReach_verification(t *testing.T) {
 			want   string
 		}{
 			"ipmi":     {"ipmi", map[string]any{"ipmi_address": "192.0.2.99"}, "Error: IPMI call failed: power status."},
-			"redfish":  {"redfish", map[string]any{"redfish_address": "https://192.0.2.99:8443/redfish/v1"}, "to https://192.0.2.99:8443/redfish/v1/."},
+			"redfish":  {"redfish", map[string]any{"redfish_address": "https://192.0.2.99:8443/redfish/v1"}, "https://192.0.2.99:8443/redf"},
 			"name":     {"redfish", map[string]any{"redfish_address": "bmc.invalid"}, "to https://bmc.invalid:443/redfish/v1/."},
 			"answers":  {"redfish", map[string]any{"redfish_address": "https://192.0.2.98"}, ""},
 			"ipmi-too": {"ipmi", map[string]any{"ipmi_address": "bmc.example.com"}, ""},

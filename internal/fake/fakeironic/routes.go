@@ -221,6 +221,10 @@ func (s *Server) route(c *api.Call) (api.Reply, error) {
 	case "conductors":
 		return s.routeConductors(c)
 	case "chassis":
+		if len(c.Path) == 3 && c.Path[2] == "nodes" && c.Method == http.MethodGet {
+			c.Query.Set("chassis_uuid", c.Path[1])
+			return s.listNodes(c, false)
+		}
 		return s.routeChassis(c)
 	case "continue_inspection":
 		return s.continueInspection(c)

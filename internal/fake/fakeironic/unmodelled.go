@@ -87,69 +87,6 @@ func (s *Server) routeVolume(c *api.Call, prefix string, rest []string) (api.Rep
 	return api.OK(http.StatusOK, api.Ordered{{rest[0], []any{}}}), nil
 }
 
-// routeVendor answers the vendor methods of a node or a driver: there are none.
-func routeVendor(c *api.Call, rest []string) (api.Reply, error) {
-	switch {
-	case len(rest) == 1 && rest[0] == "methods" && c.Method == http.MethodGet:
-		return api.OK(http.StatusOK, api.Ordered{}), nil
-	case len(rest) == 0 && c.Query.Get("method") == "":
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: method")
-	}
-	return api.Reply{}, api.Fault(http.StatusBadRequest, "No handler for method %s", strings.Join(append(rest, c.Query["method"]...), "/"))
-}
-
-// raidProperties are the properties of logical disks (ironic/drivers/raid_config_schema.json).
-var raidProperties = []string{
-	"raid_level", "size_gb", "volume_name", "is_root_volume", "share_physical_disks", "disk_type", "interface_type",
-	"number_of_physical_disks", "controller", "physical_disks",
-}
-
-// driverProperties are properties of driver_info, by driver. Those of the deploy and boot interfaces are the same for all drivers.
-var driverProperties = map[string][]string{
-	"fake-hardware": {"B1", "B2"},
-	"ipmi": {
-		"ipmi_address", "ipmi_bridging", "ipmi_cipher_suite", "ipmi_disable_boot_timeout", "ipmi_force_boot_device", "ipmi_hex_kg_key",
-		"ipmi_local_address", "ipmi_password", "ipmi_port", "ipmi_priv_level", "ipmi_protocol_version", "ipmi_target_address",
-		"ipmi_target_channel", "ipmi_terminal_port", "ipmi_transit_address", "ipmi_transit_channel", "ipmi_username",
-	},
-	"redfish": redfishProperties,
-	"idrac":   redfishProperties,
-}
-
-var redfishProperties = []string{
-	"redfish_address", "redfish_auth_type", "redfish_password", "redfish_system_id", "redfish_username", "redfish_verify_ca",
-}
-
-var agentProperties = []string{
-	"agent_verify_ca", "deploy_forces_oob_reboot", "deploy_kernel", "deploy_ramdisk", "force_persistent_boot_device", "image_download_source",
-	"image_http_proxy", "image_https_proxy", "image_no_proxy", "kernel_append_params", "rescue_kernel", "rescue_ramdisk",
-}
-
-// routeDriver answers /v1/drivers/{driver}/{part}. Real descriptions are sentences.
-func routeDriver(c *api.Call, driver string, rest []string) (api.Reply, error) {
-	described := func(names []string) api.Reply {
-		out := api.Ordered{}
-		for _, name := range names {
-			out = append(out, api.Member{name, strings.ReplaceAll(name, "_", " ")})
-		}
-		return api.OK(http.StatusOK, out)
-	}
-	switch path := strings.Join(rest, "/"); {
-	case rest[0] == "vendor_passthru":
-		return routeVendor(c, rest[1:])
-	case c.Method != http.MethodGet:
-	case path == "properties" && driver == "fake-hardware": // its interfaces need nothing else
-		return described(driverProperties[driver]), nil
-	case path == "properties":
-		return described(append(slices.Clone(driverProperties[driver]), agentProperties...)), nil
-	case path == "raid/logical_disk_properties" && c.Minor < 12:
-		return api.Reply{}, api.NotAcceptable()
-	case path == "raid/logical_disk_properties":
-		return described(raidProperties), nil
-	}
-	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
-}
-
 // lookup answers GET /v1/lookup, with which a ramdisk finds its node. Ironic hides the nodes that wait for no ramdisk.
 func (s *Server) lookup(c *api.Call) (api.Reply, error) {
 	if err := c.Accept("addresses", "node_uuid"); err != nil {
@@ -191,9 +128,9 @@ func (s *Server) ramdiskAnswer(c *api.Call, n *conductor.Node) api.Ordered {
 
 // heartbeat answers POST /v1/heartbeat/{node}. The work of a node does not depend on its ramdisk.
 func (s *Server) heartbeat(c *api.Call) (api.Reply, error) {
-	n, err := s.nodeByRef(c, c.Path[1])
-	if err != nil {
-		return api.Reply{}, err
+	n := s.seen(c, c.Path[1])
+	if n == nil {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s could not be found.", c.Path[1])
 	}
 	body, err := c.Object("body")
 	if err != nil {
@@ -227,18 +164,13 @@ func postEvents(c *api.Call) (api.Reply, error) {
 	list, _ := body["events"].([]any)
 	for _, item := range list {
 		event := api.Object(item)
-		if _, given := event["event"]; !given {
-			return api.Reply{}, rules.Fault("'event' is a required property")
-		}
 		if !slices.Contains(known, event["event"]) {
 			return api.Reply{}, rules.Fault("%s is not one of %s", api.PyRepr(event["event"]), api.PyRepr(known))
 		}
-		network := api.Schema{Name: "event", Members: map[string]api.Kind{}, Required: []string{"event", "port_id", "mac_address", "status"}}
-		for key := range event {
-			network.Members[key] = api.TextKind
-		}
-		if err := network.Check(event); err != nil {
-			return api.Reply{}, err
+		for _, key := range []string{"port_id", "mac_address", "status"} {
+			if _, given := event[key]; !given {
+				return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error for event: %s is a required property", api.PyRepr(key))
+			}
 		}
 		if _, err := api.ReadMAC(event["mac_address"]); err != nil {
 			return api.Reply{}, err

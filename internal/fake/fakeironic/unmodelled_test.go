@@ -33,8 +33,8 @@ func TestUnmodelled_answers(t *testing.T) {
 			{"GET", "/v1/shards", nil, 200, `{"shards":[{"name":"east","count":1}]}`},
 			{"GET", "/v1/lookup", nil, 400, "At least one of 'addresses' and 'node_uuid' parameters is required"},
 			{"GET", "/v1/lookup?node_uuid=" + uuid, nil, 404, "Resource could not be found."},
-			{"POST", "/v1/heartbeat/n1", map[string]any{"callback_url": "http://x"}, 400, "Agent token is required for heartbeat processing."},
-			{"POST", "/v1/heartbeat/n1", map[string]any{"callback_url": "http://x", "agent_token": "a"}, 400, "Invalid or missing agent token"},
+			{"POST", "/v1/heartbeat/n1", map[string]any{"callback_url": "http://x"}, 400, "Agent token is required for heartbeat"},
+			{"POST", "/v1/heartbeat/n1", map[string]any{"callback_url": "x", "agent_token": "a"}, 400, "Invalid or missing agent token"},
 			{"POST", "/v1/events", map[string]any{"events": []any{map[string]any{"event": "x"}}}, 400, "'x' is not one of"},
 			{"GET", "/v1/nope", nil, 404, ""},
 		} {

@@ -51,6 +51,9 @@ func NewCall(r *http.Request, body []byte, newest int, now time.Time) *Call {
 		}
 		c.Path = append(c.Path, segment)
 	}
+	if len(c.Path) == 4 && c.Path[0] == "nodes" && c.Path[1] == "states" { // older clients name the node last
+		c.Path = []string{"nodes", c.Path[3], "states", c.Path[2]}
+	}
 	return c
 }
 

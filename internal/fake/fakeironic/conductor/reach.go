@@ -45,8 +45,8 @@ func (c *Conductor) silence(n *Node) string {
 		"connection: [Errno 113] No route to host'))", n.Str("uuid"), net.JoinHostPort(host, port), host, port)
 }
 
-// silent lets an operation fail whose first call of a silent BMC fails (ironic/conductor/verify.py, cleaning.py, deployments.py, servicing.py
-// and manager.py of 21.4 and 39.0). An operation that calls no BMC succeeds.
+// silent lets an operation fail that calls a silent BMC (verify.py, cleaning.py, deployments.py, servicing.py and manager.py in
+// ironic/conductor of 21.4 and 39.0).
 func (c *Conductor) silent(n *Node, o *operation) {
 	reason := c.silence(n)
 	if reason == "" || o.defect != "" {
