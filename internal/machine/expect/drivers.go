@@ -27,7 +27,7 @@ func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name 
 		return nil
 	}
 	enabled := DefaultsOf(ctx, site, driver).Enabled[kind]
-	if driver == machine.FakeDriver { // Ironic lets it have what it lists for others only
+	if driver == machine.FakeDriver { // it may have what others list (reference/ironic.md#changing-interfaces)
 		for _, other := range driversForPlan(ctx, site) {
 			enabled = slices.Compact(slices.Sorted(slices.Values(slices.Concat(enabled, other.Enabled[kind]))))
 		}
