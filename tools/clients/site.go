@@ -16,6 +16,9 @@ type site struct {
 	stop             func() error
 }
 
+// secondAdmin is the name of a user like sys-admin.
+const secondAdmin = "sys-admin-2"
+
 // startSite starts an Ironic, behind a Keystone if withKeystone is set.
 func startSite(ctx context.Context, ironic *fakeironic.Server, withKeystone bool) (_ *site, err error) {
 	serving, cancel := context.WithCancel(ctx)
@@ -30,6 +33,12 @@ func startSite(ctx context.Context, ironic *fakeironic.Server, withKeystone bool
 	}
 	s := &site{ironic: "http://" + listeners[0].Addr().String(), keystone: "http://" + listeners[1].Addr().String()}
 	keystone := fakekeystone.NewSite(s.ironic)
+	for _, user := range keystone.Users {
+		if user.Name == "sys-admin" {
+			user.ID, user.Name = secondAdmin+"-id", secondAdmin
+			keystone.Users = append(keystone.Users, user)
+		}
+	}
 	if withKeystone {
 		ironic.Identify = func(token string) (fakeironic.Caller, bool) {
 			who, known := keystone.Identify(token)

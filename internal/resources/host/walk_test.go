@@ -97,7 +97,7 @@ func TestFakeHost_mistypedBMC(t *testing.T) {
 	w := acctest.NewWorkspace(t, "")
 	for _, wrong := range []string{"ipmi://192.0.2.99", "redfish://192.0.2.99", "redfish://rack1-bmc.invalid"} {
 		w.Configure(config(wrong))
-		acctest.Fails(t, w, acctest.Apply(), "Ironic could not reach the machine's BMC. Check its address and credentials", "Failed to get power")
+		acctest.Fails(t, w, acctest.Apply(), "Ironic could not reach the machine's BMC. Check its address and credentials", "Failed to get")
 		if node := s.Node(s.Name("h")); node["provision_state"] != "enroll" || node["last_error"] == nil {
 			t.Errorf("%s: the node is %v, %v", wrong, node["provision_state"], node["last_error"])
 		}
