@@ -93,13 +93,13 @@ func TestServer_documentsForClients(t *testing.T) {
 	t.Parallel()
 	s := start(t, fakebmc.Config{}).fake
 	answer := httptest.NewRecorder()
-	s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/redfish/v1/$metadata", nil))
+	s.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/redfish/v1/$metadata", nil))
 	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "<edmx:Edmx") ||
 		!strings.HasPrefix(answer.Header().Get("Content-Type"), "application/xml") {
 		t.Errorf("the metadata are %d %s %s", answer.Code, answer.Header(), answer.Body)
 	}
 	answer = httptest.NewRecorder()
-	s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/redfish/v1/Systems", nil))
+	s.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/redfish/v1/Systems", nil))
 	for _, key := range []string{`"Severity":"Critical"`, `"MessageSeverity":"Critical"`} {
 		if !strings.Contains(answer.Body.String(), key) {
 			t.Errorf("the error lacks %s: %s", key, answer.Body)

@@ -91,7 +91,8 @@ var redfishProperties = []string{
 
 var agentProperties = []string{
 	"agent_verify_ca", "deploy_forces_oob_reboot", "deploy_kernel", "deploy_ramdisk", "force_persistent_boot_device",
-	"image_download_source", "image_http_proxy", "image_https_proxy", "image_no_proxy", "kernel_append_params", "rescue_kernel", "rescue_ramdisk",
+	"image_download_source", "image_http_proxy", "image_https_proxy", "image_no_proxy", "kernel_append_params", "rescue_kernel",
+	"rescue_ramdisk",
 }
 
 // routeDriver answers /v1/drivers/{driver}/{part}. Real descriptions are sentences.

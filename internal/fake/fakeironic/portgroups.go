@@ -183,7 +183,7 @@ func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {
 		return api.Reply{}, api.NotAcceptable()
 	}
 	g := &portgroup{uuid: api.NewUUID(), mode: "active-backup", standalone: true, createdAt: api.Timestamp(s.conductor.Now)}
-	if err := s.readPortgroup(c, g, s.portgroupSchema("portgroup"), body); err != nil {
+	if err := s.readPortgroup(g, s.portgroupSchema("portgroup"), body); err != nil {
 		return api.Reply{}, err
 	}
 	if uuid := api.Text(body["uuid"]); uuid != "" {
@@ -205,7 +205,7 @@ func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {
 }
 
 // readPortgroup checks a new or patched document, and copies it into a group.
-func (s *Server) readPortgroup(c *api.Call, g *portgroup, rules api.Schema, body map[string]any) (err error) {
+func (s *Server) readPortgroup(g *portgroup, rules api.Schema, body map[string]any) (err error) {
 	if err := rules.Check(body); err != nil {
 		return err
 	}
@@ -272,8 +272,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 		case op.Path == "/node_uuid" && op.Value != g.node.Str("uuid"):
 			return api.Reply{}, s.movedTo(op.Value)
 		case op.Path == "/name" && api.Text(op.Value) != "" && !api.ValidName(api.Text(op.Value)):
-			name := api.PyRepr(op.Value)
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid, name)
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name '%s'", g.uuid, op.Value)
 		}
 	}
 	document := map[string]any{
@@ -290,7 +289,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	next := *g
-	if err := s.readPortgroup(c, &next, s.portgroupSchema("patch"), document); err != nil {
+	if err := s.readPortgroup(&next, s.portgroupSchema("patch"), document); err != nil {
 		return api.Reply{}, err
 	}
 	if err := g.node.Locked(); err != nil {
