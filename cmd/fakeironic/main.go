@@ -77,7 +77,7 @@ func (o *options) server() (fake *fakeironic.Server, notes []string, err error) 
 	fake = &fakeironic.Server{
 		Username: o.username, Password: o.password, MaxMicroversion: o.maxMicroversion,
 		Discovery: o.discover > 0 || o.agents, FastTrack: o.agents, DiscoveryKeepsPower: o.agents,
-		Fail: o.failures.fail,
+		Fail: o.failures.fail, Answers: o.bmcs.answers,
 	}
 	if notes, err = o.addSeed(fake); err != nil {
 		return nil, nil, err

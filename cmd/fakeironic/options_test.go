@@ -34,6 +34,8 @@ func TestReadOptions_refusesWhatMakesNoSense(t *testing.T) {
 		"-fail n1=clean:0":                `"0" is not a number of failures above 0`,
 		"-fail n1=clean:":                 `"" is not a number of failures above 0`,
 		"-fail n1=clean -fail n1=clean:2": "n1=clean is there twice",
+		"-bmcs 192.0.2.0/33":              `"192.0.2.0/33" is no address, network such as 192.0.2.0/24, or name`,
+		"-bmcs 192.0.2.1,":                `"" is no address`,
 	} {
 		_, err := readOptions(strings.Fields(given), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -48,7 +50,7 @@ func TestReadOptions_helpNamesEachFlagAndState(t *testing.T) {
 	if _, err := readOptions([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range append(stateNames(), "-agents\n", "-seed FILE", "-fail NODE=STATE", "-serve-for TIME", "/v1/continue_inspection") {
+	for _, want := range append(stateNames(), "-agents\n", "-bmcs LIST", "-seed FILE", "-fail NODE=STATE", "-serve-for TIME", "/v1/continue_inspection") {
 		if !strings.Contains(help.String(), want) {
 			t.Errorf("the help does not have %q", want)
 		}
@@ -108,6 +110,30 @@ func TestServer_hasTheSeedAndTheFleet(t *testing.T) {
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q: %s", want, notes)
+		}
+	}
+}
+
+func TestBMCs_answer(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"":                                      "192.0.2.1 192.0.3.1 2001:db8::1 bmc.example.com other",
+		"-bmcs 192.0.2.0/24":                    "192.0.2.1",
+		"-bmcs 192.0.3.1 -bmcs BMC.example.com": "192.0.3.1 bmc.example.com",
+		"-bmcs 2001:db8::/32,192.0.2.1,192.0.2.2": "192.0.2.1 2001:db8::1",
+	} {
+		o, err := readOptions(strings.Fields(given), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer []string
+		for _, bmc := range []string{"192.0.2.1", "192.0.3.1", "2001:db8::1", "bmc.example.com", "other"} {
+			if o.bmcs.answers(bmc) {
+				answer = append(answer, bmc)
+			}
+		}
+		if got := strings.Join(answer, " "); got != want {
+			t.Errorf("with %s answer %s, want %s", given, got, want)
 		}
 	}
 }

@@ -113,10 +113,7 @@ func biosDocument(c *call) object {
 	}
 	if !b.bios.applied.IsZero() {
 		next["Time"] = b.bios.applied.UTC().Format(time.RFC3339)
-		next["Messages"] = []object{{
-			"MessageId": base + ".Success", "Message": "Successfully Completed Request", "Severity": "OK",
-			"Resolution": "None",
-		}}
+		next["Messages"] = []object{success()}
 	}
 	return document(path, "Bios.v1_1_0", "BIOS", object{
 		"AttributeRegistry": biosRegistry, "Attributes": clone(b.bios.now), "@Redfish.Settings": next,
@@ -186,7 +183,10 @@ func baseRegistryDocument(c *call) object {
 		if id == "PropertyUnknown" {
 			number = 1
 		}
-		entries[id] = object{"Description": text, "Message": text, "NumberOfArgs": number, "Resolution": "None", "Severity": severity}
+		entries[id] = object{
+			"Description": text, "Message": text, "NumberOfArgs": number, "Resolution": "None", "Severity": severity,
+			"MessageSeverity": severity,
+		}
 	}
 	return document(c.path, "MessageRegistry.v1_4_0", "Base message registry", object{
 		"Id": base + ".0", "Language": "en", "OwningEntity": "DMTF", "RegistryPrefix": "Base", "RegistryVersion": "1.5.0",

@@ -193,7 +193,7 @@ const base = "Base.1.5"
 func (f *fault) reply() reply {
 	info := object{
 		"@odata.type": "#Message.v1_1_1.Message", "MessageId": base + "." + f.id, "Message": f.message, "Severity": "Critical",
-		"Resolution": "Correct the request and resubmit it.",
+		"MessageSeverity": "Critical", "Resolution": "Correct the request and resubmit it.",
 	}
 	if f.related != "" {
 		info["RelatedProperties"] = []string{f.related}
@@ -205,6 +205,14 @@ func (f *fault) reply() reply {
 		answer.header = map[string]string{"Allow": f.allow}
 	}
 	return answer
+}
+
+// success is the message of what succeeded. Clients of old and new schemas look for its severity.
+func success() object {
+	return object{
+		"MessageId": base + ".Success", "Message": "Successfully Completed Request", "Severity": "OK", "MessageSeverity": "OK",
+		"Resolution": "None",
+	}
 }
 
 // document makes a resource of a schema, as in "ComputerSystem.v1_13_0".

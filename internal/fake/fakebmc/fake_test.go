@@ -88,6 +88,25 @@ func (c *client) kinds() []fakebmc.Kind {
 	return kinds
 }
 
+// What validators and clients of several ages look for: the document of metadata, without a login, and both severities of a message.
+func TestServer_documentsForClients(t *testing.T) {
+	t.Parallel()
+	s := start(t, fakebmc.Config{}).fake
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/redfish/v1/$metadata", nil))
+	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "<edmx:Edmx") ||
+		!strings.HasPrefix(answer.Header().Get("Content-Type"), "application/xml") {
+		t.Errorf("the metadata are %d %s %s", answer.Code, answer.Header(), answer.Body)
+	}
+	answer = httptest.NewRecorder()
+	s.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/redfish/v1/Systems", nil))
+	for _, key := range []string{`"Severity":"Critical"`, `"MessageSeverity":"Critical"`} {
+		if !strings.Contains(answer.Body.String(), key) {
+			t.Errorf("the error lacks %s: %s", key, answer.Body)
+		}
+	}
+}
+
 func TestSession_endsWithoutRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

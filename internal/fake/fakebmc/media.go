@@ -34,7 +34,7 @@ func mediaDocument(c *call) object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m, path := b.drives[c.drive()], c.path
-	doc := document(path, "VirtualMedia.v1_3_0", "Virtual "+c.drive(), object{
+	doc := document(path, "VirtualMedia.v1_4_0", "Virtual "+c.drive(), object{
 		"MediaTypes": mediaTypes[c.drive()], "Inserted": m.image != "", "WriteProtected": !m.writable, "Image": nil, "ImageName": nil,
 		"ConnectedVia": "NotConnected", "UserName": m.user, "VerifyCertificate": !m.unchecked, "Status": healthy(),
 	})

@@ -129,6 +129,12 @@ func (a reply) write(w http.ResponseWriter) {
 		w.WriteHeader(a.status)
 		return
 	}
+	if xml, is := a.body.(string); is {
+		w.Header().Set("Content-Type", "application/xml; charset=utf-8")
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, xml) // fails only if the client has gone
+		return
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(a.status)
 	_ = json.NewEncoder(w).Encode(a.body) // fails only if the client has gone
@@ -143,6 +149,9 @@ func (s *Server) answer(r *http.Request, body []byte) reply {
 	}
 	if s.restarting(names) {
 		return reply{}
+	}
+	if c.path == root+"/$metadata" && c.method == http.MethodGet {
+		return reply{status: http.StatusOK, body: metadata}
 	}
 	if fault := c.admit(res, names); fault != nil {
 		return fault.reply()
@@ -163,6 +172,11 @@ func (s *Server) answer(r *http.Request, body []byte) reply {
 	}
 	return answer
 }
+
+// metadata names no schemas: clients that need them know those of DMTF.
+const metadata = `<?xml version="1.0" encoding="UTF-8"?>
+<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0"><edmx:DataServices/></edmx:Edmx>
+`
 
 // restarting reports whether the BMC of the machine in the path restarts, or, without one, all BMCs.
 func (s *Server) restarting(names []string) bool {

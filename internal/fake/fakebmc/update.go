@@ -64,7 +64,7 @@ func (t *task) document() object {
 	})
 	if !t.running() {
 		doc["TaskState"], doc["PercentComplete"], doc["EndTime"] = "Completed", 100, t.ended.UTC().Format(time.RFC3339)
-		doc["Messages"] = []object{{"MessageId": base + ".Success", "Message": "Successfully Completed Request", "Severity": "OK"}}
+		doc["Messages"] = []object{success()}
 	}
 	return doc
 }

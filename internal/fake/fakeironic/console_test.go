@@ -38,19 +38,21 @@ func (a *api) setConsole(status int, uuid string, body any) string {
 
 func TestConsole_hasTheShapeOfItsInterface(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
+	newest, oldest := newAPI(t, &fakeironic.Server{}), newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	on, off := map[string]any{"enabled": true}, map[string]any{"enabled": "false"}
 	ipmi := map[string]any{"ipmi_address": "192.0.2.7", "ipmi_terminal_port": 8023}
 	for _, tt := range []struct {
+		*api
 		driver, console string
 		info            map[string]any
 		kind, url       string
 	}{
-		{"fake-hardware", "fake", nil, "", ""},
-		{"fake-hardware", "fake-graphical", nil, "vnc", "http://127.0.0.1:6090/vnc_auto.html?path=websockify%3Fnode%3D"},
-		{"ipmi", "ipmitool-socat", ipmi, "socat", "tcp://127.0.0.1:8023"},
-		{"ipmi", "ipmitool-shellinabox", ipmi, "shellinabox", "http://127.0.0.1:8023"},
+		{newest, "fake-hardware", "fake", nil, "", ""},
+		{newest, "fake-hardware", "fake-graphical", nil, "vnc", "http://127.0.0.1:6090/vnc_auto.html?path=websockify%3Fnode%3D"},
+		{newest, "ipmi", "ipmitool-socat", ipmi, "socat", "tcp://127.0.0.1:8023"},
+		{oldest, "ipmi", "ipmitool-shellinabox", ipmi, "shellinabox", "http://127.0.0.1:8023"},
 	} {
+		a := tt.api
 		uuid := a.node(tt.console, map[string]any{"driver": tt.driver, "console_interface": tt.console, "driver_info": tt.info})
 		if enabled, _, _ := a.console(uuid); enabled {
 			t.Errorf("%s: a new console is enabled", tt.console)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
@@ -269,10 +268,10 @@ func (s *Server) addSeeded(records *seed.Seed, record map[string]any) {
 	overrides := api.Object(api.Clone(fields["instance_info"]))
 	for _, kind := range api.InterfaceKinds {
 		key, implementations := kind+"_interface", driver.At(s.maxMinor()).Interfaces[kind]
-		if given := api.Text(overrides[key]); !slices.Contains(implementations, given) {
+		if given := api.Text(overrides[key]); !s.conductor.Supports(driver, kind, given) {
 			delete(overrides, key)
 		}
-		if given := api.Text(fields[key]); given != "" && !slices.Contains(implementations, given) {
+		if given := api.Text(fields[key]); given != "" && !s.conductor.Supports(driver, kind, given) {
 			if known {
 				records.Notes = append(records.Notes, fmt.Sprintf("node %s has the %s %s, which the fake lacks for %s: it gets %s", who,
 					key, given, driver.Name, implementations[0]))

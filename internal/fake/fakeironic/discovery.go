@@ -54,12 +54,7 @@ func (s *Server) continueInspection(c *api.Call) (api.Reply, error) {
 	if c.Minor == 1 {
 		return api.OK(http.StatusAccepted, api.Ordered{{"uuid", n.Str("uuid")}}), nil
 	}
-	token := api.NewUUID()
-	n.Note("agent_secret_token", token)
-	return api.OK(http.StatusAccepted, api.Ordered{
-		{"node", s.render(c, n, s.viewFor(c, n, []string{"uuid", "properties", "instance_info", "driver_internal_info", "links"}))},
-		{"config", api.Ordered{{"heartbeat_timeout", 300}, {"agent_token", token}, {"agent_token_required", true}}},
-	}), nil
+	return api.OK(http.StatusAccepted, s.ramdiskAnswer(c, n)), nil
 }
 
 // checkPosted checks the structure of a ramdisk's post.

@@ -1,33 +1,63 @@
 package fakeironic_test
 
 import (
+	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-func TestDriver_interfacesForLiveISOs(t *testing.T) {
+// What the drivers of both versions support, as ironic/drivers/*.py of 21.4.4 and 39.0.0 say; deploy interfaces have tests of their own.
+func TestDriver_interfacesOfTheVersions(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
-	for driver, boots := range map[string][]string{
-		"fake-hardware": {"fake", "ipxe", "pxe", "redfish-virtual-media"},
-		"ipmi":          {"ipxe", "pxe"},
-		"redfish":       {"ipxe", "pxe", "redfish-virtual-media"},
+	for version, want := range map[string]string{
+		"1.82": `fake-hardware bios fake no-bios | boot fake ipxe pxe | console fake no-console | inspect fake no-inspect |
+management fake | power fake | raid fake no-raid agent
+idrac bios idrac-redfish no-bios | boot ipxe pxe idrac-redfish-virtual-media | console no-console | inspect idrac-redfish no-inspect |
+management idrac-redfish | power idrac-redfish | raid idrac-redfish no-raid agent
+ipmi bios no-bios | boot ipxe pxe | console no-console ipmitool-socat ipmitool-shellinabox | inspect no-inspect | management ipmitool noop |
+power ipmitool | raid no-raid agent
+manual-management bios no-bios | boot ipxe pxe | console no-console | inspect no-inspect | management noop fake | power agent fake |
+raid no-raid agent
+redfish bios redfish no-bios | boot ipxe pxe redfish-virtual-media | console no-console | inspect redfish no-inspect |
+management redfish noop | power redfish | raid redfish no-raid agent`,
+		"1.115": `fake-hardware bios fake no-bios | boot fake ipxe pxe | console fake no-console fake-graphical |
+inspect fake agent no-inspect | management fake | power fake | raid fake no-raid agent
+idrac bios idrac-redfish redfish no-bios | boot ipxe pxe idrac-redfish-virtual-media redfish-https |
+console no-console redfish-graphical ipmitool-socat fake-graphical | inspect idrac-redfish agent no-inspect | management idrac-redfish |
+power idrac-redfish redfish | raid idrac-redfish no-raid agent
+ipmi bios no-bios | boot ipxe pxe | console no-console ipmitool-socat fake-graphical | inspect agent no-inspect | management ipmitool noop |
+power ipmitool | raid no-raid agent
+manual-management bios no-bios | boot ipxe pxe | console no-console fake-graphical | inspect agent no-inspect | management noop fake |
+power agent fake | raid no-raid agent
+redfish bios redfish no-bios | boot ipxe pxe redfish-virtual-media redfish-https |
+console no-console redfish-graphical ipmitool-socat fake-graphical | inspect redfish agent no-inspect | management redfish noop |
+power redfish | raid redfish no-raid agent`,
 	} {
-		got := a.must(http.StatusOK, http.MethodGet, "/v1/drivers/"+driver, nil)
-		if deploys := list(t, got, "enabled_deploy_interfaces"); !slices.Contains(deploys, any("ramdisk")) {
-			t.Errorf("%s deploys with %v, want ramdisk among them", driver, deploys)
-		}
-		enabled := list(t, got, "enabled_boot_interfaces")
-		for _, boot := range boots {
-			if !slices.Contains(enabled, any(boot)) {
-				t.Errorf("%s boots with %v, want %s among them", driver, enabled, boot)
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
+		var got []string
+		for _, driver := range []string{"fake-hardware", "idrac", "ipmi", "manual-management", "redfish"} {
+			shown := a.must(http.StatusOK, http.MethodGet, "/v1/drivers/"+driver, nil)
+			var kinds []string
+			for _, kind := range []string{"bios", "boot", "console", "inspect", "management", "power", "raid"} {
+				kinds = append(kinds, kind+" "+strings.Trim(fmt.Sprint(list(t, shown, "enabled_"+kind+"_interfaces")), "[]"))
 			}
+			got = append(got, driver+" "+strings.Join(kinds, " | "))
+		}
+		if got, want := strings.Join(got, "\n"), strings.ReplaceAll(want, "|\n", "| "); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", version, got, want)
 		}
 	}
+	a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	a.node("n1", map[string]any{"boot_interface": "redfish-virtual-media", "power_interface": "ipmitool"}) // fake-hardware has all
+	a.refused(http.StatusBadRequest, "Could not find the following interface", http.MethodPost, "/v1/nodes", map[string]any{
+		"driver": "ipmi", "inspect_interface": "agent",
+	})
+	a.refused(http.StatusBadRequest, "is not supported by hardware type RedfishHardware.", http.MethodPost, "/v1/nodes", map[string]any{
+		"driver": "redfish", "console_interface": "ipmitool-socat",
+	})
 }
 
 func TestDriver_instanceInfoOverridesInterfaces(t *testing.T) {

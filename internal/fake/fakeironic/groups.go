@@ -1,8 +1,10 @@
 package fakeironic
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
@@ -11,11 +13,10 @@ import (
 
 // routeDrivers answers /v1/drivers.
 func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
-	if c.Method != http.MethodGet {
+	if c.Method != http.MethodGet && len(c.Path) < 3 {
 		return api.Reply{}, api.MethodNotAllowed("GET")
 	}
-	switch len(c.Path) {
-	case 1:
+	if len(c.Path) == 1 {
 		if err := c.Accept("type", "detail", "fields"); err != nil {
 			return api.Reply{}, err
 		}
@@ -24,14 +25,15 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 			drivers = append(drivers, s.showDriver(c, h.At(s.maxMinor()), c.Query.Get("detail") != ""))
 		}
 		return api.OK(http.StatusOK, api.Ordered{{"drivers", drivers}}), nil
-	case 2:
-		h, found := conductor.FindDriver(c.Path[1])
-		if !found {
-			return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
-		}
-		return api.OK(http.StatusOK, s.showDriver(c, h.At(s.maxMinor()), true)), nil
 	}
-	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	h, found := conductor.FindDriver(c.Path[1])
+	switch {
+	case !found:
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
+	case len(c.Path) > 2:
+		return routeDriver(c, h.Name, c.Path[2:])
+	}
+	return api.OK(http.StatusOK, s.showDriver(c, h.At(s.maxMinor()), true)), nil
 }
 
 func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) api.Ordered {
@@ -54,6 +56,70 @@ func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) 
 	return out
 }
 
+// routeVendor answers the vendor methods of a node or a driver: there are none.
+func routeVendor(c *api.Call, rest []string) (api.Reply, error) {
+	switch {
+	case len(rest) == 1 && rest[0] == "methods" && c.Method == http.MethodGet:
+		return api.OK(http.StatusOK, api.Ordered{}), nil
+	case len(rest) == 0 && c.Query.Get("method") == "":
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: method")
+	}
+	return api.Reply{}, api.Fault(http.StatusBadRequest, "No handler for method %s", strings.Join(append(rest, c.Query["method"]...), "/"))
+}
+
+// raidProperties are the properties of logical disks (ironic/drivers/raid_config_schema.json).
+var raidProperties = []string{
+	"raid_level", "size_gb", "volume_name", "is_root_volume", "share_physical_disks", "disk_type", "interface_type",
+	"number_of_physical_disks", "controller", "physical_disks",
+}
+
+// driverProperties are properties of driver_info, by driver. Those of the deploy and boot interfaces are the same for all drivers.
+var driverProperties = map[string][]string{
+	"fake-hardware": {"B1", "B2"},
+	"ipmi": {
+		"ipmi_address", "ipmi_bridging", "ipmi_cipher_suite", "ipmi_disable_boot_timeout", "ipmi_force_boot_device", "ipmi_hex_kg_key",
+		"ipmi_local_address", "ipmi_password", "ipmi_port", "ipmi_priv_level", "ipmi_protocol_version", "ipmi_target_address",
+		"ipmi_target_channel", "ipmi_terminal_port", "ipmi_transit_address", "ipmi_transit_channel", "ipmi_username",
+	},
+	"redfish": redfishProperties,
+	"idrac":   redfishProperties,
+}
+
+var redfishProperties = []string{
+	"redfish_address", "redfish_auth_type", "redfish_password", "redfish_system_id", "redfish_username", "redfish_verify_ca",
+}
+
+var agentProperties = []string{
+	"agent_verify_ca", "deploy_forces_oob_reboot", "deploy_kernel", "deploy_ramdisk", "force_persistent_boot_device",
+	"image_download_source", "image_http_proxy", "image_https_proxy", "image_no_proxy", "kernel_append_params", "rescue_kernel",
+	"rescue_ramdisk",
+}
+
+// routeDriver answers /v1/drivers/{driver}/{part}. Real descriptions are sentences.
+func routeDriver(c *api.Call, driver string, rest []string) (api.Reply, error) {
+	described := func(names []string) api.Reply {
+		out := api.Ordered{}
+		for _, name := range names {
+			out = append(out, api.Member{name, strings.ReplaceAll(name, "_", " ")})
+		}
+		return api.OK(http.StatusOK, out)
+	}
+	switch path := strings.Join(rest, "/"); {
+	case rest[0] == "vendor_passthru":
+		return routeVendor(c, rest[1:])
+	case c.Method != http.MethodGet:
+	case path == "properties" && driver == "fake-hardware": // its interfaces need nothing else
+		return described(driverProperties[driver]), nil
+	case path == "properties":
+		return described(append(slices.Clone(driverProperties[driver]), agentProperties...)), nil
+	case path == "raid/logical_disk_properties" && c.Minor < 12:
+		return api.Reply{}, api.NotAcceptable()
+	case path == "raid/logical_disk_properties":
+		return described(raidProperties), nil
+	}
+	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+}
+
 // host is the name of the only conductor as the API shows it.
 func (s *Server) host() string {
 	if s.legacy() {
@@ -73,25 +139,34 @@ func (s *Server) routeConductors(c *api.Call) (api.Reply, error) {
 	if c.Method != http.MethodGet {
 		return api.Reply{}, api.MethodNotAllowed("GET")
 	}
-	show := api.Ordered{
+	if len(c.Path) > 2 || len(c.Path) == 2 && c.Path[1] != s.host() {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Conductor %s could not be found.", c.Path[len(c.Path)-1])
+	}
+	names := []string{}
+	for _, h := range conductor.HardwareTypes {
+		names = append(names, h.Name)
+	}
+	summary := []string{"hostname", "conductor_group", "alive"}
+	if len(c.Path) == 2 {
+		summary = nil
+	}
+	fields, err := c.Fields(summary...)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	shown, err := api.Ordered{
 		{"hostname", s.host()},
 		{"conductor_group", ""},
 		{"alive", true},
 		{"created_at", api.Timestamp(s.conductor.Now)},
 		{"updated_at", api.Timestamp(s.conductor.Now)},
+		{"drivers", names},
 		{"links", c.Links("conductors/" + s.host())},
+	}.Select(fields)
+	if err == nil && len(c.Path) == 1 {
+		shown = api.Ordered{{"conductors", []any{shown}}}
 	}
-	switch {
-	case len(c.Path) == 1:
-		return api.OK(http.StatusOK, api.Ordered{{"conductors", []any{show}}}), nil
-	case len(c.Path) == 2 && c.Path[1] == s.host():
-		names := []string{}
-		for _, h := range conductor.HardwareTypes {
-			names = append(names, h.Name)
-		}
-		return api.OK(http.StatusOK, append(show, api.Member{"drivers", names})), nil
-	}
-	return api.Reply{}, api.Fault(http.StatusNotFound, "Conductor %s could not be found.", c.Path[len(c.Path)-1])
+	return api.OK(http.StatusOK, shown), err
 }
 
 // chassis groups nodes. It is the only resource of Ironic that a client can create under its own UUID without a conductor.
@@ -110,14 +185,16 @@ func (s *Server) findChassis(uuid string) *chassis {
 	return nil
 }
 
-func (ch *chassis) show(c *api.Call, detail bool) api.Ordered {
-	out := api.Ordered{{"uuid", ch.uuid}}
-	if detail {
-		out = append(out, api.Member{"created_at", ch.createdAt}, api.Member{"updated_at", api.OrNull(ch.updatedAt)},
-			api.Member{"extra", ch.extra},
-			api.Member{"nodes", []any{c.Links("chassis/" + ch.uuid + "/nodes")}})
+func (ch *chassis) show(c *api.Call) api.Ordered {
+	return api.Ordered{
+		{"uuid", ch.uuid},
+		{"created_at", ch.createdAt},
+		{"updated_at", api.OrNull(ch.updatedAt)},
+		{"extra", ch.extra},
+		{"nodes", []any{c.Links("chassis/" + ch.uuid + "/nodes")}},
+		{"description", ch.description},
+		{"links", c.Links("chassis/" + ch.uuid)},
 	}
-	return append(out, api.Member{"description", ch.description}, api.Member{"links", c.Links("chassis/" + ch.uuid)})
 }
 
 var chassisSchema = api.Schema{Name: "chassis", Members: map[string]api.Kind{
@@ -134,11 +211,7 @@ func (s *Server) routeChassis(c *api.Call) (api.Reply, error) {
 		if c.Method != http.MethodGet {
 			return api.Reply{}, api.MethodNotAllowed("GET, POST")
 		}
-		list := []any{}
-		for _, ch := range s.chassis {
-			list = append(list, ch.show(c, detail || c.Query.Get("detail") != "" || c.Query.Get("fields") != ""))
-		}
-		return api.OK(http.StatusOK, api.Ordered{{"chassis", list}}), nil
+		return s.listChassis(c, detail)
 	}
 	if !api.IsUUID(c.Path[1]) {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for chassis_uuid: %s", c.Path[1])
@@ -149,13 +222,54 @@ func (s *Server) routeChassis(c *api.Call) (api.Reply, error) {
 	}
 	switch c.Method {
 	case http.MethodGet:
-		return api.OK(http.StatusOK, ch.show(c, true)), nil
+		shown, err := selected(c, ch.show(c))
+		return api.OK(http.StatusOK, shown), err
 	case http.MethodPatch:
 		return s.patchChassis(c, ch)
 	case http.MethodDelete:
 		return api.Done(http.StatusNoContent), s.deleteChassis(ch)
 	}
 	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
+}
+
+// selected returns the fields of a resource that the query of its own path selects.
+func selected(c *api.Call, all api.Ordered) (api.Ordered, error) {
+	if err := c.Accept("fields"); err != nil {
+		return nil, err
+	}
+	fields, err := c.Fields()
+	if err != nil {
+		return nil, err
+	}
+	return all.Select(fields)
+}
+
+func (s *Server) listChassis(c *api.Call, detail bool) (api.Reply, error) {
+	fields, err := c.Fields("uuid", "description")
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if detail {
+		fields = nil
+	}
+	page, err := api.Paged(c, fields, s.chassis, func(ch *chassis) string { return ch.uuid }, func(marker string) error {
+		if s.findChassis(marker) == nil {
+			return api.Fault(http.StatusNotFound, "Chassis %s could not be found.", marker)
+		}
+		return nil
+	})
+	if err != nil {
+		return api.Reply{}, err
+	}
+	items := make([]json.RawMessage, len(page.Items))
+	for i, ch := range page.Items {
+		shown, err := ch.show(c).Select(fields)
+		if err != nil {
+			return api.Reply{}, err
+		}
+		items[i] = api.Encode(shown)
+	}
+	return page.Reply("chassis", items), nil
 }
 
 func (s *Server) createChassis(c *api.Call) (api.Reply, error) {
@@ -181,7 +295,7 @@ func (s *Server) createChassis(c *api.Call) (api.Reply, error) {
 		extra: api.Object(body["extra"]),
 	}
 	s.chassis = append(s.chassis, ch)
-	return c.Created("chassis/"+uuid, ch.show(c, true)), nil
+	return c.Created("chassis/"+uuid, ch.show(c)), nil
 }
 
 func (s *Server) patchChassis(c *api.Call, ch *chassis) (api.Reply, error) {
@@ -200,7 +314,7 @@ func (s *Server) patchChassis(c *api.Call, ch *chassis) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	ch.extra, ch.description, ch.updatedAt = api.Object(document["extra"]), document["description"], api.Timestamp(s.conductor.Now)
-	return api.OK(http.StatusOK, ch.show(c, true)), nil
+	return api.OK(http.StatusOK, ch.show(c)), nil
 }
 
 func (s *Server) deleteChassis(ch *chassis) error {

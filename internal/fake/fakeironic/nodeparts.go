@@ -49,20 +49,33 @@ func (s *Server) showBIOS(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	detailed, _ := api.ParseBool(c.Query.Get("detail"))
 	list := []any{}
 	for _, name := range api.SortedKeys(n.BIOSSettings()) {
-		setting := n.Machine.BIOS[name]
-		shown := api.Ordered{
-			{"created_at", api.Timestamp(s.conductor.Now)},
-			{"updated_at", nil},
-			{"name", name},
-			{"value", setting.Value},
-			{"links", c.Links("nodes/" + n.Str("uuid") + "/bios/" + name)},
-		}
-		if detailed {
-			shown = append(shown, setting.Registry()...)
-		}
-		list = append(list, shown)
+		list = append(list, s.setting(c, n, name, detailed))
 	}
 	return api.OK(http.StatusOK, api.Ordered{{"bios", list}}), nil
+}
+
+// setting returns a BIOS setting as the API shows it.
+func (s *Server) setting(c *api.Call, n *conductor.Node, name string, detailed bool) api.Ordered {
+	setting := n.Machine.BIOS[name]
+	shown := api.Ordered{
+		{"created_at", api.Timestamp(s.conductor.Now)},
+		{"updated_at", nil},
+		{"name", name},
+		{"value", setting.Value},
+		{"links", c.Links("nodes/" + n.Str("uuid") + "/bios/" + name)},
+	}
+	if detailed {
+		shown = append(shown, setting.Registry()...)
+	}
+	return shown
+}
+
+// showSetting answers GET /v1/nodes/{node}/bios/{setting}.
+func (s *Server) showSetting(c *api.Call, n *conductor.Node, name string) (api.Reply, error) {
+	if _, known := n.BIOSSettings()[name]; !known {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s doesn't have a BIOS setting '%s'", n.Str("uuid"), name)
+	}
+	return api.OK(http.StatusOK, api.Ordered{{name, s.setting(c, n, name, c.Minor >= 74)}}), nil
 }
 
 // showFirmware answers GET /v1/nodes/{node}/firmware.
@@ -96,30 +109,50 @@ const longestEvent = 255
 // showHistory answers GET /v1/nodes/{node}/history.
 func (s *Server) showHistory(c *api.Call, n *conductor.Node) api.Reply {
 	detail, _ := api.ParseBool(c.Query.Get("detail"))
-	since := map[string]int{"project": 113, "state": 115, "target_provision_state": 115, "duration_seconds": 115}
 	list := []any{}
 	for _, entry := range n.History {
-		shown := api.Ordered{}
-		for _, field := range entry {
-			switch short := slices.Contains([]string{"uuid", "created_at", "severity", "event"}, field.Key); {
-			case !detail && !short, c.Minor < since[field.Key]:
-				continue
-			case !detail && field.Key == "event" && len(api.Text(field.Value)) > longestEvent:
-				field.Value = api.Text(field.Value)[:longestEvent-4] + "..."
-			}
-			shown = append(shown, field)
-		}
-		id := api.Text(entry[0].Value)
-		list = append(list, append(shown, api.Ordered{{
-			"links",
-			[]any{map[string]any{"href": c.Base + "/v1/nodes/" + n.Str("uuid") + "/history/" + id, "rel": "self"}},
-		}}...))
+		list = append(list, showEntry(c, n, entry, detail))
 	}
 	return api.OK(http.StatusOK, api.Ordered{{"history", list}})
 }
 
+// showEntry returns an entry of the history as the API shows it.
+func showEntry(c *api.Call, n *conductor.Node, entry api.Ordered, detail bool) api.Ordered {
+	since := map[string]int{"project": 113, "state": 115, "target_provision_state": 115, "duration_seconds": 115}
+	shown := api.Ordered{}
+	for _, field := range entry {
+		switch short := slices.Contains([]string{"uuid", "created_at", "severity", "event"}, field.Key); {
+		case !detail && !short, c.Minor < since[field.Key]:
+			continue
+		case !detail && field.Key == "event" && len(api.Text(field.Value)) > longestEvent:
+			field.Value = api.Text(field.Value)[:longestEvent-4] + "..."
+		}
+		shown = append(shown, field)
+	}
+	href := c.Base + "/v1/nodes/" + n.Str("uuid") + "/history/" + api.Text(entry[0].Value)
+	return append(shown, api.Member{"links", []any{map[string]any{"href": href, "rel": "self"}}})
+}
+
+// showEvent answers GET /v1/nodes/{node}/history/{entry}.
+func (s *Server) showEvent(c *api.Call, n *conductor.Node, uuid string) (api.Reply, error) {
+	at := slices.IndexFunc(n.History, func(entry api.Ordered) bool { return entry[0].Value == uuid })
+	if at < 0 {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Node history record %s could not be found.", uuid)
+	}
+	return api.OK(http.StatusOK, showEntry(c, n, n.History[at], true)), nil
+}
+
 // nodeRecords answers the read-only parts of a node.
-func (s *Server) nodeRecords(c *api.Call, n *conductor.Node, part string) (api.Reply, error) {
+func (s *Server) nodeRecords(c *api.Call, n *conductor.Node, part string, rest []string) (api.Reply, error) {
+	switch {
+	case len(rest) == 0:
+	case len(rest) == 1 && part == "bios" && c.Minor >= 40:
+		return s.showSetting(c, n, rest[0])
+	case len(rest) == 1 && part == "history" && c.Minor >= 78:
+		return s.showEvent(c, n, rest[0])
+	default:
+		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	}
 	switch part {
 	case "inventory":
 		if c.Minor < 81 {
@@ -239,7 +272,7 @@ func (s *Server) routeVmedia(c *api.Call, n *conductor.Node) (api.Reply, error) 
 func (s *Server) vmediaBeforeItsTime(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	switch c.Method {
 	case http.MethodGet:
-		return s.nodeRecords(c, n, "vmedia")
+		return s.nodeRecords(c, n, "vmedia", nil)
 	case http.MethodPost:
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error for node: %s is not of type 'object'", api.PyRepr(n.Str("uuid")))
 	case http.MethodDelete:

@@ -12,7 +12,13 @@ import (
 
 // routeTraits answers /v1/nodes/{node}/traits.
 func (s *Server) routeTraits(c *api.Call, n *conductor.Node, rest []string) (api.Reply, error) {
-	if c.Minor < 37 {
+	switch {
+	case c.Minor >= 37:
+	case c.Method == http.MethodPut:
+		return api.Reply{}, api.RouterFault(http.StatusMethodNotAllowed, "")
+	case c.Method == http.MethodDelete:
+		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	default:
 		return api.Reply{}, api.NotAcceptable()
 	}
 	if len(rest) > 1 {

@@ -65,7 +65,7 @@ func (g *portgroup) show(c *api.Call, fields []string) api.Ordered {
 	}
 	var out api.Ordered
 	for _, f := range all {
-		if c.Minor >= f.since && (fields == nil || slices.Contains(fields, f.name)) {
+		if (c.Minor >= f.since || c.Legacy() && f.since == 26) && (fields == nil || slices.Contains(fields, f.name)) {
 			out = append(out, api.Member{f.name, f.value})
 		}
 	}
@@ -125,7 +125,8 @@ func (s *Server) routePortgroups(c *api.Call, rest []string, onNode *conductor.N
 	}
 	switch c.Method {
 	case http.MethodGet:
-		return api.OK(http.StatusOK, g.show(c, nil)), nil
+		shown, err := selected(c, g.show(c, nil))
+		return api.OK(http.StatusOK, shown), err
 	case http.MethodPatch:
 		return s.patchPortgroup(c, g)
 	case http.MethodDelete:
@@ -143,15 +144,12 @@ func (s *Server) listPortgroups(c *api.Call, onNode *conductor.Node, detail bool
 			return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s could not be found.", ref)
 		}
 	}
-	asked, _ := api.ParseBool(c.Query.Get("detail"))
-	fields := []string{"uuid", "address", "name"}
-	switch {
-	case (detail || asked) && c.Query.Has("fields"):
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
-	case detail || asked:
+	fields, err := c.Fields("uuid", "address", "name")
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if detail {
 		fields = nil
-	case c.Query.Has("fields"):
-		fields = api.SplitList(c.Query["fields"])
 	}
 	var selected []*portgroup
 	for _, g := range s.portgroups {
@@ -181,8 +179,11 @@ func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {
 	if err != nil {
 		return api.Reply{}, err
 	}
+	if c.Minor < 26 && (api.Text(body["mode"]) != "" || len(api.Object(body["properties"])) > 0) {
+		return api.Reply{}, api.NotAcceptable()
+	}
 	g := &portgroup{uuid: api.NewUUID(), mode: "active-backup", standalone: true, createdAt: api.Timestamp(s.conductor.Now)}
-	if err := s.readPortgroup(c, g, s.portgroupSchema("portgroup"), body); err != nil {
+	if err := s.readPortgroup(g, s.portgroupSchema("portgroup"), body); err != nil {
 		return api.Reply{}, err
 	}
 	if uuid := api.Text(body["uuid"]); uuid != "" {
@@ -204,7 +205,7 @@ func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {
 }
 
 // readPortgroup checks a new or patched document, and copies it into a group.
-func (s *Server) readPortgroup(c *api.Call, g *portgroup, rules api.Schema, body map[string]any) (err error) {
+func (s *Server) readPortgroup(g *portgroup, rules api.Schema, body map[string]any) (err error) {
 	if err := rules.Check(body); err != nil {
 		return err
 	}
@@ -212,9 +213,6 @@ func (s *Server) readPortgroup(c *api.Call, g *portgroup, rules api.Schema, body
 		if value := body[key]; value != nil && !api.IsUUID(api.Text(value)) {
 			return api.Fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, api.Text(value))
 		}
-	}
-	if c.Minor < 26 && (api.Text(body["mode"]) != "" || len(api.Object(body["properties"])) > 0) {
-		return api.NotAcceptable()
 	}
 	if value := body["standalone_ports_supported"]; value != nil {
 		valid := false
@@ -267,13 +265,14 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	}
 	for _, op := range ops {
 		switch {
+		case c.Minor < 26 && (op.Path == "/mode" || op.Path == "/properties"): // but not what is in them
+			return api.Reply{}, api.NotAcceptable()
 		case op.Path == "/mode" && op.Op == "remove":
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "'mode' is a mandatory attribute and can not be removed")
 		case op.Path == "/node_uuid" && op.Value != g.node.Str("uuid"):
-			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
+			return api.Reply{}, s.movedTo(op.Value)
 		case op.Path == "/name" && api.Text(op.Value) != "" && !api.ValidName(api.Text(op.Value)):
-			name := api.PyRepr(op.Value)
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid, name)
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name '%s'", g.uuid, op.Value)
 		}
 	}
 	document := map[string]any{
@@ -290,7 +289,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	next := *g
-	if err := s.readPortgroup(c, &next, s.portgroupSchema("patch"), document); err != nil {
+	if err := s.readPortgroup(&next, s.portgroupSchema("patch"), document); err != nil {
 		return api.Reply{}, err
 	}
 	if err := g.node.Locked(); err != nil {

@@ -126,8 +126,7 @@ func TestPortgroup_changesInEveryState(t *testing.T) {
 		a.refused(http.StatusBadRequest, "Cannot patch /uuid.", http.MethodPatch, path, patch("add", "/uuid", someUUID))
 		a.refused(http.StatusBadRequest, "Unrecognized value 'maybe'", http.MethodPatch, path,
 			patch("add", "/standalone_ports_supported", "maybe"))
-		a.refused(http.StatusInternalServerError, "Unexpected error raised by RPC", http.MethodPatch, path,
-			patch("add", "/node_uuid", someUUID))
+		a.refused(http.StatusBadRequest, "Requested value was invalid.", http.MethodPatch, path, patch("add", "/node_uuid", someUUID))
 	}
 }
 

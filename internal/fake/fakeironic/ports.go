@@ -301,7 +301,7 @@ func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
 	for _, op := range ops {
 		switch {
 		case op.Field() == "node_uuid" && op.Value != p.Node.Str("uuid"):
-			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
+			return api.Reply{}, s.movedTo(op.Value)
 		case op.Op == "remove" && (op.Path == "/pxe_enabled" || op.Path == "/is_smartnic"):
 			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Field `%s' cannot be None", op.Field())
 		}

@@ -17,7 +17,7 @@ func states(c *api.Call, n *conductor.Node) api.Ordered {
 		"target_provision_state", "target_raid_config", "boot_mode", "secure_boot",
 	} {
 		if since, _ := api.NodeFieldSince(name); since <= c.Minor {
-			out = append(out, api.Member{name, n.Fields[name]})
+			out = append(out, api.Member{name, shownField(c, n, name)})
 		}
 	}
 	return out

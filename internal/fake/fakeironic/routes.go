@@ -136,6 +136,7 @@ func (s *Server) settings() conductor.Settings {
 			}
 		},
 		ImageFault: s.ImageFault,
+		Answers:    s.answers,
 		Fail: func(n *conductor.Node, verb string) string {
 			if s.Fail == nil {
 				return ""
@@ -145,6 +146,11 @@ func (s *Server) settings() conductor.Settings {
 		CleaningSteps: s.cleaningSteps,
 		Abandons:      func(n *conductor.Node, verb string) bool { return s.Abandons != nil && s.Abandons(public(n), verb) },
 	}
+}
+
+// answers reports whether a BMC answers.
+func (s *Server) answers(bmc string) bool {
+	return !strings.HasSuffix(strings.TrimSuffix(bmc, "."), ".invalid") && (s.Answers == nil || s.Answers(bmc))
 }
 
 // serve authenticates a request, negotiates its API version and answers it, while the server is locked.
@@ -161,9 +167,6 @@ func (s *Server) serve(r *http.Request, body []byte) api.Reply {
 	path := strings.Trim(r.URL.Path, "/")
 	if path == "" && s.legacy() {
 		return s.root(c)
-	}
-	if path != "" && path != "v1" && !strings.HasPrefix(path, "v1/") {
-		return api.RouterFault(http.StatusNotFound, "").Reply()
 	}
 	minor, refused := s.negotiate(r.Header)
 	if refused != nil {
@@ -218,6 +221,10 @@ func (s *Server) route(c *api.Call) (api.Reply, error) {
 	case "conductors":
 		return s.routeConductors(c)
 	case "chassis":
+		if len(c.Path) == 3 && c.Path[2] == "nodes" && c.Method == http.MethodGet {
+			c.Query.Set("chassis_uuid", c.Path[1])
+			return s.listNodes(c, false)
+		}
 		return s.routeChassis(c)
 	case "continue_inspection":
 		return s.continueInspection(c)
@@ -228,7 +235,7 @@ func (s *Server) route(c *api.Call) (api.Reply, error) {
 	case "inspection_rules":
 		return s.rules.Route(c)
 	}
-	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+	return s.routeUnmodelled(c)
 }
 
 // routeNodes answers /v1/nodes.
@@ -297,9 +304,13 @@ func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []s
 		}
 	case "vmedia":
 		return s.routeVmedia(c, n)
+	case "volume":
+		return s.routeVolume(c, "nodes/"+n.Str("uuid")+"/", rest)
+	case "vendor_passthru":
+		return routeVendor(c, rest)
 	}
 	if get {
-		return s.nodeRecords(c, n, part)
+		return s.nodeRecords(c, n, part, rest)
 	}
 	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }
@@ -426,10 +437,15 @@ func (s *Server) v1(c *api.Call) api.Reply {
 		{"nodes", 1},
 		{"ports", 1},
 		{"drivers", 1},
+		{"lookup", since["lookup"]},
+		{"heartbeat", since["heartbeat"]},
 		{"portgroups", 23},
+		{"volume", since["volume"]},
 		{"conductors", 49},
 		{"allocations", 52},
+		{"events", since["events"]},
 		{"deploy_templates", 55},
+		{"shards", since["shards"]},
 		{"runbooks", procedure.RunbookMinor},
 		{"inspection_rules", procedure.RuleMinor},
 	} {

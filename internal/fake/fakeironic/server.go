@@ -109,6 +109,11 @@ type Server struct {
 	// skip_block_devices of the node. Machines with the deploy interface fake have no agent. Writes must not call methods of the Server.
 	Writes func(node Node, serial, what string)
 
+	// Answers, if set, says whether a BMC answers at an IP address or name that driver_info has; without it, all do. Names that end in
+	// ".invalid" never do. With a BMC that does not answer, manage ends in enroll with a last_error, and what else calls it fails, too.
+	// Answers must not call methods of the Server.
+	Answers func(bmc string) bool
+
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then
 	// fails after its time-out, 10 minutes by default, and the machine stays on. So does a soft restart, but over Redfish it seems to
 	// succeed (reference/ironic.md#soft-restarts). It must not call methods of the Server.
@@ -279,6 +284,21 @@ func (s *Server) seen(c *api.Call, ref string) *conductor.Node {
 		return n
 	}
 	return nil
+}
+
+// movedTo is the error of a patch that moves a port or a group to another node: in 21.4 that of objects.Node.get
+// (ironic/objects/node.py), in 39 that of authorize_node_link (ironic/api/controllers/v1/utils.py).
+func (s *Server) movedTo(node any) error {
+	ref := api.Text(node)
+	switch {
+	case !s.legacy() && s.conductor.Find(ref) == nil:
+		return api.Fault(http.StatusBadRequest, "Unable to apply the requested node_uuid '%s'. Requested value was invalid.", ref)
+	case !api.IsUUID(ref):
+		return api.Fault(http.StatusBadRequest, "Expected a UUID or int but received %s.", api.PyText(node))
+	case s.conductor.NodeByUUID[ref] == nil:
+		return api.Fault(http.StatusBadRequest, "Node %s could not be found.", ref)
+	}
+	return api.UnexpectedRPC()
 }
 
 // lists reports whether a list of nodes, or of their parts, has a node for the user of a request.

@@ -60,6 +60,14 @@ func TestCheckInterface(t *testing.T) {
 	if err := expect.CheckInterface(t.Context(), client.Site, "redfsh", "boot", "ipxe"); err != nil {
 		t.Errorf("an interface of an unknown driver, which CheckDriver refuses: %v", err)
 	}
+	for kind, name := range map[string]string{"management": "noop", "power": "ipmitool", "boot": "redfish-virtual-media"} {
+		if err := expect.CheckInterface(t.Context(), client.Site, "fake-hardware", kind, name); err != nil {
+			t.Errorf("Ironic lets fake-hardware have every enabled interface: %v", err)
+		}
+	}
+	if err := expect.CheckInterface(t.Context(), client.Site, "fake-hardware", "boot", "ipxee"); err == nil {
+		t.Error("no conductor has enabled ipxee")
+	}
 	_, detail := failure.Explain("plan host h", expect.CheckInterface(t.Context(), client.Site, "redfish", "boot", "ipxee"))
 	for _, want := range []string{
 		"Driver redfish has no boot interface ipxee at this site. Enabled are ", "ipxe",

@@ -27,6 +27,11 @@ func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name 
 		return nil
 	}
 	enabled := DefaultsOf(ctx, site, driver).Enabled[kind]
+	if driver == machine.FakeDriver { // it may have what others list (reference/ironic.md#changing-interfaces)
+		for _, other := range driversForPlan(ctx, site) {
+			enabled = slices.Compact(slices.Sorted(slices.Values(slices.Concat(enabled, other.Enabled[kind]))))
+		}
+	}
 	if len(enabled) == 0 || slices.Contains(enabled, name) {
 		return nil
 	}

@@ -79,7 +79,7 @@ func TestAccHost_console(t *testing.T) {
 // Ironic would leave the process of the old interface behind.
 func TestFakeHost_consoleIsClosedBeforeItsInterfaceChanges(t *testing.T) {
 	t.Parallel()
-	s := site.StartFake(t, nil)
+	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"}) // 39 has no shellinabox
 	ipmi := func(console string, settings ...string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{
 			bmc.Block("ipmi://192.0.2.60", withPassword("secret", 1)), `driver_info = { ipmi_terminal_port = "8023" }`,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
@@ -82,6 +83,27 @@ func TestFakeHost_failedCreationIsTaintedAndReplaced(t *testing.T) {
 	if second.Tainted || second.Values["id"] == first || s.Node(first) != nil {
 		t.Errorf("after the next apply the state has %+v, and Ironic still has the first node: %v", second, s.Node(first) != nil)
 	}
+	acctest.NoChanges(t, w)
+	acctest.Destroy(t, s, w)
+}
+
+// A mistyped BMC is found by the first apply, on the fake as on a real Ironic, and the next apply with the right one goes on.
+func TestFakeHost_mistypedBMC(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, &fakeironic.Server{Answers: func(bmc string) bool { return bmc != "192.0.2.99" }})
+	config := func(address string) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), bmc.Block(address, withPassword("secret", 1)))
+	}
+	w := acctest.NewWorkspace(t, "")
+	for _, wrong := range []string{"ipmi://192.0.2.99", "redfish://192.0.2.99", "redfish://rack1-bmc.invalid"} {
+		w.Configure(config(wrong))
+		acctest.Fails(t, w, acctest.Apply(), "Ironic could not reach the machine's BMC. Check its address and credentials", "Failed to get")
+		if node := s.Node(s.Name("h")); node["provision_state"] != "enroll" || node["last_error"] == nil {
+			t.Errorf("%s: the node is %v, %v", wrong, node["provision_state"], node["last_error"])
+		}
+	}
+	w.Configure(config("redfish://192.0.2.98"))
+	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
 	acctest.Destroy(t, s, w)
 }

@@ -26,6 +26,7 @@ const (
 const (
 	chassis     = 0x00
 	application = 0x06
+	storage     = 0x0a
 )
 
 // request is a command that a client sent.
@@ -53,6 +54,8 @@ var commands = map[[2]byte]command{
 	{application, 0x3b}: {"Set Session Privilege Level", user, 1, setPrivilege},
 	{application, 0x3c}: {"Close Session", user, 4, closeSession},
 	{application, 0x54}: {"Get Channel Cipher Suites", none, 3, getSuites},
+	{storage, 0x20}:     {"Get SDR Repository Info", user, 0, nothing}, // no sensors
+	{storage, 0x40}:     {"Get SEL Info", user, 0, nothing},            // no events
 	{chassis, 0x00}: {"Get Chassis Capabilities", user, 0, func(*request) (completion, []byte) {
 		return ok, []byte{0, 0x20, 0x20, 0x20, 0x20}
 	}},
@@ -106,6 +109,11 @@ func getDeviceID(*request) (completion, []byte) {
 	)
 	manufacturer, product := []byte{0, 0, 0}, []byte{0, 0} // 0: not specified
 	return ok, append([]byte{0x20, 0x01, firmware, 0x00, version, support, manufacturer[0], manufacturer[1], manufacturer[2]}, product...)
+}
+
+// nothing says that a repository or a log is empty: version, no records, free space, times, and what it supports.
+func nothing(*request) (completion, []byte) {
+	return ok, []byte{0x51, 0, 0, 0xff, 0x0f, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 }
 
 func restart(r *request) (completion, []byte) {

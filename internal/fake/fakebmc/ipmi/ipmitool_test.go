@@ -175,6 +175,15 @@ func TestAccIPMITool_agrees(t *testing.T) {
 	}
 }
 
+// The machine has no sensors and no events: their lists are empty, which is no error.
+func TestAccIPMITool_emptyLists(t *testing.T) {
+	t.Parallel()
+	_, i, _ := startTool(t)
+	i.must("SEL has no entries", "sel list")
+	i.must("Entries          : 0", "sel info")
+	i.must("Record Count                        : 0", "sdr info")
+}
+
 func TestAccIPMITool_faults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 // Call is one request on its way through the API.
 type Call struct {
 	Method string
-	Path   []string // segments after /v1
+	Path   []string // segments after /v1, which a path may leave out
 	Query  url.Values
 	body   []byte
 	Header http.Header
@@ -43,13 +43,16 @@ func NewCall(r *http.Request, body []byte, newest int, now time.Time) *Call {
 	c := &Call{Method: r.Method, Query: r.URL.Query(), body: body, Header: r.Header, Base: scheme + "://" + host, Newest: newest, Now: now}
 	escaped := strings.Trim(r.URL.EscapedPath(), "/")
 	for i, segment := range strings.Split(escaped, "/") {
-		if i == 0 { // v1
+		if i == 0 && (segment == "v1" || segment == "") {
 			continue
 		}
 		if plain, err := url.PathUnescape(segment); err == nil {
 			segment = plain
 		}
 		c.Path = append(c.Path, segment)
+	}
+	if len(c.Path) == 4 && c.Path[0] == "nodes" && c.Path[1] == "states" { // older clients name the node last
+		c.Path = []string{"nodes", c.Path[3], "states", c.Path[2]}
 	}
 	return c
 }
@@ -96,6 +99,33 @@ func (c *Call) Links(path string) any {
 		Ordered{{"href", c.Base + "/v1/" + path}, {"rel", "self"}},
 		Ordered{{"href", c.Base + "/" + path}, {"rel", "bookmark"}},
 	}
+}
+
+// Fields returns the fields that a query selects: summary if it selects none, nil for all.
+func (c *Call) Fields(summary ...string) ([]string, error) {
+	detail, _ := ParseBool(c.Query.Get("detail"))
+	switch {
+	case detail && c.Query.Has("fields"):
+		return nil, Fault(http.StatusBadRequest, "Can not specify ?detail=True and fields in the same request.")
+	case c.Query.Has("fields"):
+		return SplitList(c.Query["fields"]), nil
+	case detail:
+		return nil, nil
+	}
+	return summary, nil
+}
+
+// Select returns the members with the given names, and links; all if fields is nil.
+func (o Ordered) Select(fields []string) (Ordered, error) {
+	if fields == nil {
+		return o, nil
+	}
+	for _, name := range fields {
+		if !slices.ContainsFunc(o, func(m Member) bool { return m.Key == name }) {
+			return nil, Fault(http.StatusBadRequest, "Field(s) \"%s\" are not valid", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return m.Key != "links" && !slices.Contains(fields, m.Key) }), nil
 }
 
 // SplitList splits the values of a query parameter at commas.

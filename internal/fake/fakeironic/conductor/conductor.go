@@ -48,6 +48,7 @@ type Settings struct {
 	DiscoveryKeepsPower bool
 	FastTrack           bool
 	SwitchPorts         bool
+	Answers             func(bmc string) bool
 	Fail                func(n *Node, verb string) string
 	Abandons            func(n *Node, verb string) bool
 	Skips               func(step string) bool

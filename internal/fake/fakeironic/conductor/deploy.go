@@ -29,6 +29,9 @@ func (c *Conductor) deploy(n *Node, request Request) error {
 	}
 	inferImageType(info)
 	n.Put("instance_info", info) // even if the request is refused below
+	if kind := api.Text(info["image_type"]); source != "" && kind != "" {
+		n.Note("is_whole_disk_image", kind != "partition")
+	}
 	c.switchDeploy(n)
 	if err := c.validateDeploy(n); err != nil {
 		return err

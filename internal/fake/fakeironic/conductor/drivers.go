@@ -18,27 +18,26 @@ type HardwareType struct {
 	Interfaces map[string][]string // implementations by kind of interface, the default first
 }
 
-// HardwareTypes are the enabled drivers, by name. fake-hardware supports every enabled interface.
+// HardwareTypes are the enabled drivers, by name, with the interfaces that Ironic 39 or 21.4 supports (ironic/drivers/*.py). Ironic lets
+// fake-hardware use every enabled interface, also those that it does not list.
 var HardwareTypes = []HardwareType{
 	{Name: "fake-hardware", class: "FakeHardware", Interfaces: map[string][]string{
-		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"},
-		"console": {"fake", "no-console", "fake-graphical"},
-		"deploy":  {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
-		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"},
-		"network": {"noop", "flat", "neutron", switches.Interface},
-		"power":   {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"},
-		"rescue":  {"fake", "agent", "no-rescue"},
-		"storage": {"noop", "fake"}, "vendor": {"fake", "ipmitool", "redfish", "no-vendor"},
+		"bios": {"fake", "no-bios"}, "boot": {"fake", "ipxe", "pxe"}, "console": {"fake", "no-console", "fake-graphical"},
+		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "no-firmware"}, "inspect": {"fake", "agent", "no-inspect"},
+		"management": {"fake"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"fake"},
+		"raid": {"fake", "no-raid", "agent"}, "rescue": {"fake", "no-rescue", "agent"}, "storage": {"noop", "fake"},
+		"vendor": {"fake", "no-vendor"},
 	}},
 	{Name: "idrac", class: "IDRACHardware", Interfaces: map[string][]string{
-		"bios": {"idrac-redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media"}, "console": {"no-console"},
-		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
+		"bios": {"idrac-redfish", "redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media", "redfish-https"},
+		"console": {"no-console", "redfish-graphical", "ipmitool-socat", "fake-graphical"},
+		"deploy":  {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
 		"management": {"idrac-redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"idrac-redfish", "redfish"},
-		"raid":   {"idrac-redfish", "no-raid"},
-		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
+		"raid":   {"idrac-redfish", "no-raid", "agent"},
+		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "redfish", "no-vendor"},
 	}},
 	{Name: "ipmi", class: "IPMIHardware", Interfaces: map[string][]string{
-		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat", "ipmitool-shellinabox", "fake-graphical"},
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat", shellinabox, "fake-graphical"},
 		"deploy":   {"direct", "ramdisk"},
 		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"},
 		"network": {"noop", "flat", "neutron", switches.Interface},
@@ -46,7 +45,7 @@ var HardwareTypes = []HardwareType{
 		"vendor": {"ipmitool", "no-vendor"},
 	}},
 	{Name: "manual-management", class: "ManualManagementHardware", Interfaces: map[string][]string{
-		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console"}, "deploy": {"direct", "ramdisk"},
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "fake-graphical"}, "deploy": {"direct", "ramdisk"},
 		"firmware": {"no-firmware"},
 		"inspect":  {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "flat", "neutron", switches.Interface},
 		"power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
@@ -56,10 +55,22 @@ var HardwareTypes = []HardwareType{
 		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"},
 		"console": {"no-console", "redfish-graphical", "ipmitool-socat", "fake-graphical"},
 		"deploy":  {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
-		"management": {"redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"redfish"},
+		"management": {"redfish", "noop"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"redfish"},
 		"raid":   {"redfish", "no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
 	}},
+}
+
+const (
+	shellinabox      = "ipmitool-shellinabox" // 39 has it no more; 29 is the last that is known to have it
+	shellinaboxMinor = 96
+)
+
+// absent are the interfaces that the drivers of Ironic 21.4 do not support, by driver and kind; "" stands for all drivers. Ironic 39 does.
+var absent = map[string][]string{
+	" inspect": {"agent"}, " boot": {"redfish-https"}, " console": {"fake-graphical", "redfish-graphical"},
+	"redfish console": {"ipmitool-socat"}, "idrac console": {"ipmitool-socat"},
+	"idrac bios": {"redfish"}, "idrac power": {"redfish"}, "idrac vendor": {"redfish"},
 }
 
 // FindDriver returns the hardware type of that name.
@@ -91,6 +102,12 @@ func (h HardwareType) At(minor int) HardwareType {
 	}
 	h.Interfaces = maps.Clone(h.Interfaces)
 	h.Interfaces["deploy"] = append(deploys, "anaconda", "custom-agent")
+	for kind, names := range h.Interfaces {
+		h.Interfaces[kind] = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			lacks := slices.Contains(absent[" "+kind], name) || slices.Contains(absent[h.Name+" "+kind], name)
+			return minor <= api.LegacyMinor && lacks || minor > shellinaboxMinor && name == shellinabox
+		})
+	}
 	return h
 }
 
@@ -129,6 +146,11 @@ func (c *Conductor) SettleInterfaces(fields map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// Supports reports whether nodes of a driver can have an implementation of a kind of interface.
+func (c *Conductor) Supports(h HardwareType, kind, implementation string) bool {
+	return c.checkInterface(h.At(c.MaxMinor), kind, implementation) == nil
 }
 
 // checkInterface refuses an implementation that is not enabled or that the driver does not support.

@@ -46,6 +46,7 @@ func (c *Conductor) stay(states ...State) []phase {
 
 // begin starts an operation that leads to the target state.
 func (c *Conductor) begin(n *Node, o operation, target State) {
+	c.silent(n, &o)
 	n.work = &o
 	n.Put("target_provision_state", string(target))
 	n.Put("last_error", nil)

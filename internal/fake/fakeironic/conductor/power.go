@@ -81,7 +81,7 @@ func (c *Conductor) ChangePower(n *Node, target, result string, restart, ignored
 		n.Put("target_power_state", nil)
 		n.Put("reservation", nil)
 		n.Put("updated_at", api.Timestamp(c.Now))
-		if defect := c.ownChild(n); defect != "" {
+		if defect := cmp.Or(c.ownChild(n), c.silence(n)); defect != "" {
 			n.Put("last_error", "Failed to change power state to '"+result+"': "+defect)
 			return
 		}

@@ -81,6 +81,12 @@ func (s State) waiting() bool {
 	return s == DeployWait || s == CleanWait || s == InspectWait || s == RescueWait || s == ServiceWait
 }
 
+// WaitsForRamdisk reports whether a ramdisk finds a node in this state; with fast track also one that idles.
+func (s State) WaitsForRamdisk(fastTrack bool) bool {
+	works := s.Transient() && s != Verifying && s != Deleting && s != Adopting && s != Unrescuing && (s != Servicing || fastTrack)
+	return works || fastTrack && (s == Enroll || s == Manageable || s == Available)
+}
+
 // PatchableInTransition reports whether Ironic accepts patches of a node in this state that has a target_provision_state.
 func (s State) PatchableInTransition() bool {
 	switch s {

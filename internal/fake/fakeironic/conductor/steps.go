@@ -133,7 +133,7 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 	for _, item := range steps {
 		step := api.Object(item)
 		kind, name := api.StepName(step)
-		if c.Skips != nil && c.Skips(kind+"."+name) {
+		if c.leavesOut(name) || c.Skips != nil && c.Skips(kind+"."+name) {
 			continue
 		}
 		if defect, executing = c.stepDefect(n, step); service &&
@@ -149,6 +149,12 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 		}
 	}
 	return run, "", false
+}
+
+// leavesOut reports whether a step is one that the conductor itself would take: Ironic 39.0 accepts it and forgets it (_validate_user_steps
+// in ironic/conductor/steps.py).
+func (c *Conductor) leavesOut(name string) bool {
+	return !c.legacy() && slices.Contains([]string{"hold", "wait", "power_on", "power_off", "reboot"}, name)
 }
 
 // effect returns what a step does to a machine; nil if nothing.

@@ -98,7 +98,15 @@ func (l *List) Route(c *api.Call, k procedureKind) (api.Reply, error) {
 	}
 	switch c.Method {
 	case http.MethodGet:
-		return api.OK(http.StatusOK, p.show(c, k, true)), nil
+		if err := c.Accept("fields"); err != nil {
+			return api.Reply{}, err
+		}
+		fields, err := c.Fields()
+		if err != nil {
+			return api.Reply{}, err
+		}
+		shown, err := p.show(c, k).Select(fields)
+		return api.OK(http.StatusOK, shown), err
 	case http.MethodPatch:
 		return l.patch(c, k, p)
 	case http.MethodDelete:
@@ -108,12 +116,9 @@ func (l *List) Route(c *api.Call, k procedureKind) (api.Reply, error) {
 	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
 }
 
-// show returns the fields of a procedure; without detail those of a list.
-func (p *Procedure) show(c *api.Call, k procedureKind, detail bool) api.Ordered {
+// show returns the fields of a procedure.
+func (p *Procedure) show(c *api.Call, k procedureKind) api.Ordered {
 	links := api.Member{"links", c.Links(k.collection + "/" + p.uuid)}
-	if !detail {
-		return api.Ordered{{"uuid", p.uuid}, {"name", p.Name}, links}
-	}
 	out := api.Ordered{
 		{"uuid", p.uuid},
 		{"created_at", api.Coarse(p.createdAt)},
@@ -148,8 +153,11 @@ func (l *List) show(c *api.Call, k procedureKind) (api.Reply, error) {
 	if err := c.Accept("detail", "fields", "limit", "marker", "sort_key", "sort_dir", "project"); err != nil {
 		return api.Reply{}, err
 	}
-	detail, _ := api.ParseBool(c.Query.Get("detail"))
-	page, err := api.Paged(c, nil, l.All, func(p *Procedure) string { return p.uuid }, func(marker string) error {
+	fields, err := c.Fields("uuid", "name")
+	if err != nil {
+		return api.Reply{}, err
+	}
+	page, err := api.Paged(c, fields, l.All, func(p *Procedure) string { return p.uuid }, func(marker string) error {
 		if l.Find(marker) == nil {
 			return api.Fault(http.StatusNotFound, "%s %s could not be found.", k.noun, marker)
 		}
@@ -160,7 +168,11 @@ func (l *List) show(c *api.Call, k procedureKind) (api.Reply, error) {
 	}
 	items := make([]json.RawMessage, len(page.Items))
 	for i, p := range page.Items {
-		items[i] = api.Encode(p.show(c, k, detail))
+		shown, err := p.show(c, k).Select(fields)
+		if err != nil {
+			return api.Reply{}, err
+		}
+		items[i] = api.Encode(shown)
 	}
 	return page.Reply(k.collection, items), nil
 }
@@ -186,6 +198,9 @@ func checkProcedure(c *api.Call, k procedureKind, name string, body map[string]a
 	rules := api.Schema{Name: name, Members: k.members(c), Required: []string{"steps", "name"}}
 	if err := rules.Check(body); err != nil {
 		return err
+	}
+	if uuid := body["uuid"]; uuid != nil && !api.IsUUID(api.Text(uuid)) {
+		return api.Fault(http.StatusBadRequest, "Expected UUID for uuid: %s", api.Text(uuid))
 	}
 	if strictName {
 		if err := api.CheckTrait(name, api.Text(body["name"])); err != nil {
@@ -271,7 +286,7 @@ func (l *List) create(c *api.Call, k procedureKind) (api.Reply, error) {
 	}
 	p.set(body)
 	l.All = append(l.All, p)
-	return c.Created(k.collection+"/"+p.uuid, p.show(c, k, true)), nil
+	return c.Created(k.collection+"/"+p.uuid, p.show(c, k)), nil
 }
 
 // set copies the members of a checked document.
@@ -333,7 +348,7 @@ func (l *List) patch(c *api.Call, k procedureKind, p *Procedure) (api.Reply, err
 	p.set(document)
 	p.Steps = stored(before, p.Steps, k)
 	p.updatedAt = api.Timestamp(c.Now)
-	return api.OK(http.StatusOK, p.show(c, k, true)), nil
+	return api.OK(http.StatusOK, p.show(c, k)), nil
 }
 
 // checkRunbookOwner refuses an owner for a public runbook.
