@@ -157,7 +157,7 @@ func TestEndTry_blameDecides(t *testing.T) {
 				_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{
 					Instance: instance, Attempts: 1, Timeout: time.Hour,
 				})
-				m, bad := client.Site.Machine(t.Context(), id)
+				m, bad := client.Machine(t.Context(), id)
 				if bad != nil {
 					t.Fatal(bad)
 				}

@@ -83,8 +83,8 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 		site.Run.TookOver(notes.MarkCreation, id)
 		return machine.Made{UUID: id, Told: []decide.Notice{ruleTakenOver(id)}}, nil
 	}
-	return machine.Made{}, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description",
-		ruleTries)
+	return machine.Made{}, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another "+
+		"description", ruleTries)
 }
 
 // UpdateRule sends what differs between two contents of an inspection rule.

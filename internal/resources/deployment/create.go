@@ -46,18 +46,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	d.announce(m, reserved, &resp.Diagnostics)
 	instanceID := reserved.instance
 	onDestroy := plan.OnDestroy
-	// on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
-	plan.OnDestroy = types.StringNull()
-	power, name, wrong := plan.PowerState, plan.InstanceName, plan.LastError
-	if plan.Ready.IsUnknown() {
-		plan.Ready = types.BoolValue(false)
-	}
-	plan.record(m.Node(), instanceID, 0)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
-	// what Ironic has now is from before the deployment
-	plan.PowerState, plan.InstanceName, plan.LastError = power, name, wrong
+	d.recordBegun(ctx, &plan, m, instanceID, resp)
 
 	seen := config.firstSeen(ctx, kept)
 	options := deploy.DeployOptions{
@@ -91,6 +80,21 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	store()
 	framework.ReportCreation(&resp.Diagnostics, doing, err, plan.afterFailure(m.Node(), err)...)
 	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
+}
+
+// recordBegun writes the reservation to the state, before the deployment. on_destroy applies to finished deployments only: a failed
+// creation is tainted, and undeployed before the next one. The plan keeps what it says of the time after the deployment.
+func (d *deployment) recordBegun(ctx context.Context, plan *model, m *machine.Machine, instance string, resp *resource.CreateResponse) {
+	power, name, wrong := plan.PowerState, plan.InstanceName, plan.LastError
+	plan.OnDestroy = types.StringNull()
+	if plan.Ready.IsUnknown() {
+		plan.Ready = types.BoolValue(false)
+	}
+	plan.record(m.Node(), instance, 0)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
+	plan.PowerState, plan.InstanceName, plan.LastError = power, name, wrong
 }
 
 // afterFailure says what the next apply does because Terraform taints the resource of a failed creation; nothing if it cleans nothing.
