@@ -5,13 +5,14 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
 // WarnHealth warns of a node with a fault or in maintenance.
 func WarnHealth(node *ironic.Node) []decide.Notice {
-	why := ""
+	why := "."
 	if node.MaintenanceReason != "" {
-		why = ": " + node.MaintenanceReason
+		why = ": " + failure.Ended(node.MaintenanceReason)
 	}
 	switch {
 	case node.Fault != "":

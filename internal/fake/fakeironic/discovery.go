@@ -2,6 +2,7 @@ package fakeironic
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -128,7 +129,11 @@ func (s *Server) DiscoverGhost(data map[string]any) string {
 
 // enrollMachine creates a node for a machine.
 func (s *Server) enrollMachine(data map[string]any, withPorts bool) *conductor.Node {
-	n := s.discovered(map[string]any{"inspect_interface": "agent"})
+	more := map[string]any{"inspect_interface": "agent"}
+	if s.legacy() {
+		more = nil // no conductor inspects by its agent
+	}
+	n := s.discovered(more)
 	s.conductor.Receive(n, data, withPorts)
 	return n
 }
@@ -136,9 +141,7 @@ func (s *Server) enrollMachine(data map[string]any, withPorts bool) *conductor.N
 // discovered stores a discovered node with the attributes more.
 func (s *Server) discovered(more map[string]any) *conductor.Node {
 	body := map[string]any{"uuid": api.NewUUID(), "driver": s.discoveryDriver(), "resource_class": api.OrNull(s.DefaultResourceClass)}
-	for key, value := range more {
-		body[key] = value
-	}
+	maps.Copy(body, more)
 	fields := s.newNodeFields(&api.Call{Minor: s.maxMinor(), Header: http.Header{}}, body)
 	if err := s.conductor.SettleInterfaces(fields); err != nil {
 		panic(err) // DiscoveryDriver is not a driver of the fake

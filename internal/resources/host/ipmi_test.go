@@ -73,7 +73,7 @@ func TestAccBMC_ipmiFailures(t *testing.T) {
 		"password_wo_version = 1")))
 	host, port, _ := strings.Cut(b.IPMI, ":")
 	ask := []string{
-		`is in state "enroll"`, "Ironic could not reach the machine's BMC", "IPMI call failed: power status",
+		`is in state "enroll"`, "The BMC did not answer over IPMI, or refused", "IPMI call failed: power status",
 		"a wrong password", "no answer",
 		"ipmitool -v -I lanplus -H '" + host + "' -p '" + port + "' -U 'admin' -E power status",
 	}

@@ -181,7 +181,7 @@ func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	wrong := bmc.Block(b.Address("redfish"), `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")
 	w := acctest.NewWorkspace(t, onBMC(s, wrong))
-	output := acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "returned code 401", "Check its address and credentials")
+	output := acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "returned code 401", "The BMC refuses the login. Check bmc.username and bmc.password_wo")
 	if strings.Contains(output+w.State(), "not-this-one") {
 		t.Error("the password is in the output or in state")
 	}
@@ -248,7 +248,7 @@ func TestAccBMC_isGoneAndComesBack(t *testing.T) {
 	t.Parallel()
 	_, b, w := startOnBMC(t, `power_state = "on"`)
 	plug := b.Server.Unplug()
-	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "Ironic could not reach the machine's BMC")
+	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "The conductor cannot reach the BMC")
 	plug()
 	w.Must(acctest.Apply()...)
 	wantPower(t, b, true)

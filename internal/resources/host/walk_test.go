@@ -67,7 +67,7 @@ func TestFakeHost_failedCreationIsTaintedAndReplaced(t *testing.T) {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
 	acctest.Mention(t, output, "Could not prepare node "+s.Name("h"), "IPMI call failed: power status", `is in state "enroll"`,
-		"Ironic could not reach the machine's BMC. Check its address and credentials")
+		"The BMC did not answer over IPMI, or refused. Check bmc: address")
 	host := acctest.InState(t, w, acctest.HostAddress)
 	if host == nil || !host.Tainted {
 		t.Fatalf("the state has %+v, want a tainted host", host)
@@ -97,7 +97,7 @@ func TestFakeHost_mistypedBMC(t *testing.T) {
 	w := acctest.NewWorkspace(t, "")
 	for _, wrong := range []string{"ipmi://192.0.2.99", "redfish://192.0.2.99", "redfish://rack1-bmc.invalid"} {
 		w.Configure(config(wrong))
-		acctest.Fails(t, w, acctest.Apply(), "Ironic could not reach the machine's BMC. Check its address and credentials", "Failed to get")
+		acctest.Fails(t, w, acctest.Apply(), "Check bmc", "Failed to get")
 		if node := s.Node(s.Name("h")); node["provision_state"] != "enroll" || node["last_error"] == nil {
 			t.Errorf("%s: the node is %v, %v", wrong, node["provision_state"], node["last_error"])
 		}

@@ -90,7 +90,7 @@ func equipped() configuration {
 // breaks lets a machine of the site fail, and Ironic find no node for an allocation of another client.
 func breaks(s *site) {
 	broken := object{
-		"fault": "power failure", "last_error": "The BMC does not answer.", "maintenance": true,
+		"fault": "power failure", "last_error": "IPMI call failed: power status.", "maintenance": true,
 		"maintenance_reason": "The BMC does not answer.",
 	}
 	for field, value := range broken {
