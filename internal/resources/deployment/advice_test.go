@@ -9,7 +9,7 @@ import (
 )
 
 // What a message advises against the loss of a machine is done to the letter, and the machine runs on.
-func TestAccDeployment_adviceKeepsTheMachine(t *testing.T) {
+func TestFakeDeployment_adviceKeepsTheMachine(t *testing.T) {
 	t.Parallel()
 	month := func(n string) string { return "rebuild_triggers = { month = \"" + n + "\" }" }
 	for name, tt := range map[string]struct {
@@ -48,7 +48,7 @@ func TestAccDeployment_adviceKeepsTheMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := site.Start(t, nil)
+			s := site.StartFake(t, nil)
 			node := site.AddNode(t, s, "n1", nil)
 			config := func(settings []string) string {
 				return s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), settings...)
@@ -83,9 +83,9 @@ func TestAccDeployment_adviceKeepsTheMachine(t *testing.T) {
 }
 
 // After a creation that Ironic failed, untaint skips the cleaning, and the next apply deploys the machine, as the error says.
-func TestAccDeployment_adviceSkipsTheCleaning(t *testing.T) {
+func TestFakeDeployment_adviceSkipsTheCleaning(t *testing.T) {
 	t.Parallel()
-	s := site.Start(t, nil)
+	s := site.StartFake(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)

@@ -53,9 +53,9 @@ func linesEach(t *testing.T, w *acctest.Workspace) int {
 
 // People read a plan before they apply it: what the provider knows that nobody asks for has no line. The limits are what is printed now:
 // a new attribute that is neither null nor unchanged in such a plan needs a reason.
-func TestAccDeployment_planLinesOfEachMachine(t *testing.T) {
+func TestFakeDeployment_planLinesOfEachMachine(t *testing.T) {
 	t.Parallel()
-	s := site.Start(t, nil)
+	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, s.Provider()+machinesOf(s, "v1"))
 	check := func(what string, most int) {
 		t.Helper()
