@@ -114,7 +114,7 @@ func deployNow(ctx context.Context, m *machine.Machine, d Deployment, o DeployOp
 	if attempts, err = attempt(ctx, m, d, o); err != nil {
 		return attempts, err
 	}
-	registerOf(m.Site()).proven.Add(runningContent(m.Node()))
+	registerOf(m.Site()).proven.Add(ImageSource(m.Node()))
 	if err := CleanAgain(ctx, m); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
 		m.Site().Ironic.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node "+
 			"is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)

@@ -119,10 +119,10 @@ func spares(m *machine.Machine, why *reason.Reason) string {
 		return ""
 	case why.Blame != reason.Unclear:
 		return fmt.Sprintf("the reason %s speaks against the %s, not against the machine", why.ID, why.Blame)
-	case registerOf(m.Site()).proven.Has(runningContent(m.Node())):
+	case ImageSource(m.Node()) != "" && registerOf(m.Site()).proven.Has(ImageSource(m.Node())):
 		return ""
 	}
-	return fmt.Sprintf("the reason %s has several causes, and this run has deployed the same content on no other machine, which would "+
+	return fmt.Sprintf("the reason %s has several causes, and this run has deployed the same image on no other machine, which would "+
 		"speak against this one", why.ID)
 }
 

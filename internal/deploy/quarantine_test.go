@@ -116,7 +116,7 @@ func TestIsDeployFailure_notWithoutVIF(t *testing.T) {
 }
 
 // Only a machine that is to blame is put into quarantine: a wrong image would empty the pool. What has several causes speaks against a
-// machine only if the same content runs on another one.
+// machine only if the same image runs on another one, whatever its host name.
 func TestEndTry_blameDecides(t *testing.T) {
 	t.Parallel()
 	const (
@@ -128,7 +128,7 @@ func TestEndTry_blameDecides(t *testing.T) {
 	)
 	for name, tt := range map[string]struct {
 		lastError string
-		proven    bool // the run has deployed the same content on another machine
+		proven    bool // the run has deployed the same image on another machine
 		want      bool
 	}{
 		"an image that is not there": {missing, false, false},
@@ -154,7 +154,11 @@ func TestEndTry_blameDecides(t *testing.T) {
 				if _, err := client.ReserveNode(t.Context(), id, instance); err != nil {
 					t.Fatal(err)
 				}
-				_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{
+				named := deploy.Deployment{
+					Image:       &deploy.Image{URL: "http://h/a", Checksum: strings.Repeat("a", 64)},
+					ConfigDrive: map[string]any{"meta_data": map[string]any{"name": id}},
+				}
+				_, _, err := client.Deploy(t.Context(), id, named, deploy.DeployOptions{
 					Instance: instance, Attempts: 1, Timeout: time.Hour,
 				})
 				m, bad := client.Machine(t.Context(), id)

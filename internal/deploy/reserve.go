@@ -125,7 +125,7 @@ type Register struct {
 	planned notes.Set[string] // the nodes on which plans of this run create deployments
 	ended   notes.Set[string] // the nodes whose deployments plans of this run destroy
 	made    notes.Set[string] // the instance UUIDs with which this run reserves nodes for deployments
-	proven  notes.Set[string] // the content, by its digest, that this run has deployed on a machine
+	proven  notes.Set[string] // the images, by ImageSource, that this run has deployed on a machine
 
 	mu   sync.Mutex
 	lost map[string]*Losses // by UUID of the node: what this run has noted that it loses

@@ -66,9 +66,12 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 }
 
 // TakeBack ends the reservation of a new deployment that Ironic never got, because a server before it takes no request of that size. It
-// reports whether nothing of the deployment is left.
-func TakeBack(ctx context.Context, m *machine.Machine, instance string, failed error, timeout time.Duration) bool {
-	if !api.IsStatus(failed, http.StatusRequestEntityTooLarge, "") || m.State() != nodes.Available {
+// reports whether nothing of the deployment is left, also no VIF.
+func TakeBack(ctx context.Context, m *machine.Machine, instance string, vifs []VIF, failed error, timeout time.Duration) bool {
+	if !api.IsStatus(failed, http.StatusRequestEntityTooLarge, "") || m.State() != nodes.Available || NeedsCleaning(m.Node(), instance) {
+		return false
+	}
+	if DisconnectVIFs(ctx, m, instance, vifs) != nil {
 		return false
 	}
 	_, err := Undeploy(ctx, m, instance, "", timeout)

@@ -92,7 +92,7 @@ Errors of the provider, ` + "`metal doctor`, `metal show` and `metal watch`, and
 that none of them has is shown as Ironic wrote it. Blame says whose fault it is: ` + "`machine`, `request` (what you asked for), `site`, or\n`unclear`" + ` if one text has several causes. The most frequent cause stands first.
 
 With ` + "`on_failure = \"quarantine\"`" + `, only a machine that is to blame is retired. With another blame, it stays reserved, and a warning says
-so. ` + "`unclear`" + ` speaks against the machine only if the same run has deployed the same content on another one. A text that none of these
+so. ` + "`unclear`" + ` speaks against the machine only if the same run has deployed the same image on another one. A text that none of these
 reasons has counts against the machine.
 `
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -125,7 +126,7 @@ func advisePage(status *api.StatusError, server, setting string) string {
 		return fmt.Sprintf("The request has %d KiB, and the gateway or proxy at %s takes less: raise its limit (client_max_body_size of "+
 			"nginx, LimitRequestBody of Apache). A large config_drive can also be a file on a web server: config_drive.url. Ironic has "+
 			"not got the request.", (status.Size+1023)/1024, at)
-	case status.Proxy != "" && status.Status != http.StatusUnauthorized:
+	case status.Proxy != "" && status.Status != http.StatusUnauthorized && strings.HasPrefix(status.URL, "http:"): // else it is a tunnel
 		u, _ := url.Parse(status.URL) // Ironic was asked there
 		return rest.AdviseProxy(status.Proxy, u.Hostname())
 	case status.Status == http.StatusForbidden:

@@ -92,7 +92,7 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 		hint = e.Hint
 	}
 	paragraphs := []string{fact, advice, hint, words}
-	if e := fault.First(err, func(e *Error) bool { return e.Why != nil }); e != nil && words != "" {
+	if e := fault.First(err, func(e *Error) bool { return e.Why != nil }); e != nil {
 		paragraphs = []string{fact + "\n" + e.Why.Meaning + "\n" + e.Why.Next, words, advice, hint}
 	}
 	var status *api.StatusError

@@ -266,7 +266,7 @@ func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machin
 	diags *diag.Diagnostics,
 ) (nothing bool, err error) {
 	limit, _ := plan.Timeouts.Delete(ctx, deploymentTimeout) // beginTry has reported what is wrong with it
-	if deploy.TakeBack(ctx, on, plan.InstanceID.ValueString(), failed, limit) {
+	if deploy.TakeBack(ctx, on, plan.InstanceID.ValueString(), plan.vifs(), failed, limit) {
 		return true, failed
 	}
 	nothing, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)

@@ -170,9 +170,11 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 			meta[key] = m.Hostname.ValueString()
 		}
 	}
-	for name, text := range map[string]framework.JSON{
+	documents := map[string]framework.JSON{
 		"meta_data": m.MetaData, "meta_data_wo": m.MetaDataWO, "network_data": m.NetworkData, "vendor_data": m.VendorData,
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(documents)) { // a key of both is that of meta_data_wo
+		text := documents[name]
 		if !framework.IsSet(text) {
 			continue
 		}

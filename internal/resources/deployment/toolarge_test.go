@@ -25,11 +25,11 @@ func TestFakeDeployment_requestTooLargeForAGateway(t *testing.T) {
 		}
 	}}
 	s := site.StartFake(t, fake)
-	node := site.AddNode(t, s, "n1", nil)
+	node := onNeutron(t, s, "n1")
 	before, _ := fake.Node(node)
 	config := func(userData string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
-			"config_drive = { user_data = "+userData+" }")
+			"config_drive = { user_data = "+userData+" }", vifs(1))
 	}
 	large := `format("#cloud-config\n# %0100000d", 0)`
 	said := []string{
@@ -41,6 +41,7 @@ func TestFakeDeployment_requestTooLargeForAGateway(t *testing.T) {
 	if plan := w.Must("plan"); !strings.Contains(plan, "1 to add, 0 to change, 0 to destroy") || strings.Contains(plan, "tainted") {
 		t.Errorf("the next plan:\n%s", plan)
 	}
+	wantAttached(t, s, node)
 	after, _ := fake.Node(node)
 	for _, key := range []string{"provision_state", "instance_uuid", "instance_info", "extra"} {
 		if was, is := fmt.Sprint(before.Raw[key]), fmt.Sprint(after.Raw[key]); was != is {
