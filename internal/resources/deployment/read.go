@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
@@ -73,9 +72,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	state.volatile(node)
 	kept.begun(node)
 	state.readRescue(node, &resp.Diagnostics)
-	if state.Protected = framework.QuietFlag(state.Protected, node.Protected); imported {
-		state.Protected = types.BoolValue(node.Protected)
-	}
+	state.Protected = framework.QuietFlag(state.Protected, node.Protected)
 	if imported || !framework.EqualModels(&was, &state) || lost.IsOther(kept.Updated, node, state.InstanceID.ValueString()) {
 		kept.Updated = lost.Seen(kept.Updated, node)
 	}
@@ -159,7 +156,7 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 	}
 	m.readBoot(ctx, node, deploy.Wanted{}, true)
 	m.volatile(node)
-	m.Protected = types.BoolValue(node.Protected)
+	m.Protected = framework.QuietFlag(m.Protected, node.Protected)
 	diags.Append(to.Set(ctx, &m)...)
 	return diags
 }
