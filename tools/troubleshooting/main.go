@@ -91,6 +91,18 @@ description: |-
 Errors of the provider, ` + "`metal doctor`, `metal show` and `metal watch`, and `failure` of `data.metal_host`" + ` name one of these reasons. A text
 that none of them has is shown as Ironic wrote it. Blame says whose fault it is: ` + "`machine`, `request` (what you asked for), `site`, or\n`unclear`" + ` if one text has several causes. The most frequent cause stands first.
 
+In a configuration:
+
+` + "```terraform" + `
+check "db" {
+  data "metal_host" "db" { name = "db-01" }
+  assert {
+    condition     = data.metal_host.db.failure == null
+    error_message = try(data.metal_host.db.failure.words, "no failure")
+  }
+}
+` + "```" + `
+
 With ` + "`on_failure = \"quarantine\"`" + `, only a machine that is to blame is retired. With another blame, it stays reserved, and a warning says
 so. ` + "`unclear`" + ` speaks against the machine only if the same run has deployed the same image on another one. A text that none of these
 reasons has counts against the machine.
