@@ -112,7 +112,7 @@ func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, tim
 	return false, noQuarantine(label, err), failed
 }
 
-// spares says why a failed deployment does not speak against its machine; "" if it does, or if nobody knows what Ironic's words mean.
+// spares says why a failed deployment does not speak against its machine; "" if it does, or if no reason has Ironic's words.
 func spares(m *machine.Machine, why *reason.Reason) string {
 	switch {
 	case why == nil || why.Blame == reason.Machine:
