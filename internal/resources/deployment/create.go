@@ -267,6 +267,9 @@ func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machin
 ) (nothing bool, err error) {
 	limit, _ := plan.Timeouts.Delete(ctx, deploymentTimeout) // beginTry has reported what is wrong with it
 	if deploy.TakeBack(ctx, on, plan.InstanceID.ValueString(), plan.vifs(), failed, limit) {
+		if left := d.EndTemporary(ctx, on.Node(), limit); left != nil {
+			failed = errors.Join(failed, left)
+		}
 		return true, failed
 	}
 	nothing, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)
