@@ -13,16 +13,19 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 // Server serves the BMCs of some machines. Its zero value has none. Callers must not change the fields while the Server answers
 // requests. A Server is safe for concurrent use.
 type Server struct {
+	fakehttp.Journal
+
 	// SessionTime ends a session that has had no request for this time; zero means 30 minutes.
 	SessionTime time.Duration
 
@@ -32,7 +35,6 @@ type Server struct {
 	tasks    []*task
 	sequence int
 	faults   []*injected
-	requests []Request
 }
 
 // Add adds a BMC. It panics if there is one with that name.
@@ -56,47 +58,7 @@ func (s *Server) Add(config Config) *BMC {
 }
 
 // Request is one logged request.
-type Request struct {
-	Time   time.Time
-	Method string
-	Path   string
-	Status int // 0 if there was no answer; of IPMI the completion code, or -1
-	Body   string
-}
-
-// Log adds a request of now to the log.
-func (s *Server) Log(r Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.Time = time.Now()
-	s.requests = append(s.requests, r)
-}
-
-// Requests returns the log of all requests since the start or the last ResetRequests.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
-}
-
-// Count returns the number of logged requests with this method (empty: any) and a path that matches the regular expression path.
-// It panics if the expression is not valid.
-func (s *Server) Count(method, path string) int {
-	pattern, n := regexp.MustCompile(path), 0
-	for _, r := range s.Requests() {
-		if (method == "" || method == r.Method) && pattern.MatchString(r.Path) {
-			n++
-		}
-	}
-	return n
-}
-
-// ResetRequests empties the log of requests.
-func (s *Server) ResetRequests() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = nil
-}
+type Request = fakehttp.Request
 
 // reply is a complete answer. Status 0 breaks the connection.
 type reply struct {
@@ -107,12 +69,12 @@ type reply struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // a truncated body counts as a short one
+	body := fakehttp.Content(r)
 	answer, struck := s.strike(r)
 	if !struck {
 		answer = s.answer(r, body)
 	}
-	s.Log(Request{Method: r.Method, Path: r.URL.Path, Status: answer.status, Body: string(body)})
+	s.Log(fakehttp.Request{Time: time.Now(), Method: r.Method, Path: r.URL.Path, Status: answer.status, Body: string(body)})
 	if answer.status == 0 {
 		panic(http.ErrAbortHandler)
 	}

@@ -1,5 +1,5 @@
-// Package fakehttp contains what programs and tests need to serve a fake: a certificate authority, and a server that stops with its
-// context.
+// Package fakehttp contains what fakes share, and what programs and tests need to serve one: answers and a log of requests, a certificate
+// authority, and a server that stops with its context.
 package fakehttp
 
 import (

@@ -1,17 +1,15 @@
 package fakeironic
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/procedure"
@@ -24,42 +22,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	answer := s.exchange(r, s.handle)
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
-	if answer.Drop {
-		return nil, syscall.ECONNRESET
-	}
-	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
-		StatusCode:    answer.Status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        answer.Header,
-		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
-		ContentLength: int64(len(answer.Body)),
-		Request:       r,
-	}, nil
+	return fakehttp.RoundTrip(r, func(r *http.Request) api.Reply { return s.exchange(r, s.handle) })
 }
 
 // exchange applies Reject, lets handle answer the request and logs it.
 func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) api.Reply) api.Reply {
-	var body []byte
-	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
-	}
-	arrived := time.Now()
+	body, arrived := fakehttp.Content(r), time.Now()
 
 	var rejection *Rejection
 	if s.Reject != nil {
-		shown := r.Clone(r.Context())
-		shown.Body = io.NopCloser(bytes.NewReader(body))
-		rejection = s.Reject(shown)
+		rejection = s.Reject(fakehttp.Shown(r, body))
 	}
 
 	var answer api.Reply
@@ -71,9 +43,7 @@ func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) ap
 		s.afterRejection(rejection, r, body)
 	}
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, Request{
+	s.Log(fakehttp.Request{
 		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.Status, Body: string(body),
 	})
 	return answer

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/policy"
@@ -26,6 +27,8 @@ import (
 // Callers must not change the fields while the Server answers requests. A Server is safe for concurrent use and starts no
 // goroutine: each request first runs the events that were due before it, each with the time at which it was due.
 type Server struct {
+	fakehttp.Journal
+
 	// MaxMicroversion is the highest supported API version; empty means "1.115". At "1.82" and below the server behaves as
 	// Ironic 21.4 where 21.4 and 39 differ.
 	MaxMicroversion string
@@ -144,8 +147,6 @@ type Server struct {
 	templates  procedure.List
 	runbooks   procedure.List
 	rules      procedure.Rules
-
-	requests []Request
 }
 
 const (
@@ -175,28 +176,7 @@ func (s *Server) serves(driver, group string) bool {
 func (s *Server) legacy() bool { return s.maxMinor() <= api.LegacyMinor }
 
 // Request is one logged request.
-type Request struct {
-	Time   time.Time
-	Method string
-	Path   string
-	Query  string // raw
-	Status int    // 0 if the answer was dropped
-	Body   string
-}
-
-// Requests returns the log of all requests since the start or the last ResetRequests.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
-}
-
-// ResetRequests empties the log of requests.
-func (s *Server) ResetRequests() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = nil
-}
+type Request = fakehttp.Request
 
 // Rejection replaces the answer to a request: the client sees Status with Header and Body, or a broken connection if Status is zero.
 // Unless After, Late or Fails is set, the request has no effect. They work for every kind of request.

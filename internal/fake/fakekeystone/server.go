@@ -3,13 +3,13 @@
 package fakekeystone
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 // Server is one Keystone. Its zero value has no users. Callers must not change the fields while it answers requests; they may call Change.
@@ -77,76 +77,47 @@ func (s *Server) SetDown(down bool) {
 }
 
 // reply is a complete answer.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-}
+type reply = fakehttp.Reply
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := s.exchange(r)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	for key, values := range answer.header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body) // fails only if the client has gone
-}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.exchange(r).Write(w) }
 
 // RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
+	s.mu.Lock()
+	down := s.down
+	s.mu.Unlock()
+	if down {
+		return nil, syscall.ECONNREFUSED
 	}
-	answer, err := s.exchange(r)
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		Status: http.StatusText(answer.status), StatusCode: answer.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: answer.header, Body: io.NopCloser(bytes.NewReader(answer.body)), ContentLength: int64(len(answer.body)), Request: r,
-	}, nil
+	return fakehttp.RoundTrip(r, s.exchange)
 }
 
-// exchange answers a request and logs it. It returns an error if there is no answer.
-func (s *Server) exchange(r *http.Request) (reply, error) {
-	var body []byte
-	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
-	}
+// exchange answers a request and logs it.
+func (s *Server) exchange(r *http.Request) reply {
+	body := fakehttp.Content(r)
 	entry := Request{Time: time.Now(), Method: r.Method, Path: r.URL.Path}
 	s.mu.Lock()
 	reject := s.Reject
 	s.mu.Unlock()
 	var rejection *Rejection
 	if reject != nil {
-		shown := r.Clone(r.Context())
-		shown.Body = io.NopCloser(bytes.NewReader(body))
-		rejection = reject(shown)
+		rejection = reject(fakehttp.Shown(r, body))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
-		return reply{}, syscall.ECONNREFUSED
+		return reply{Drop: true}
 	}
-	answer := reply{header: http.Header{}}
+	answer := reply{Header: http.Header{}}
 	if rejection == nil {
 		answer = s.handle(r, body, &entry)
 	} else {
-		answer.status, answer.body = rejection.Status, []byte(rejection.Body)
+		answer.Status, answer.Body = rejection.Status, []byte(rejection.Body)
 	}
-	entry.Status = answer.status
+	entry.Status, answer.Drop = answer.Status, answer.Status == 0
 	s.requests = append(s.requests, entry)
-	if answer.status == 0 {
-		return reply{}, syscall.ECONNRESET
-	}
-	return answer, nil
+	return answer
 }
 
 // handle answers a request.
@@ -173,7 +144,7 @@ func (s *Server) handle(r *http.Request, body []byte, entry *Request) reply {
 	case "DELETE /v3/auth/tokens":
 		return s.show(r, func(id string, _ *token) reply {
 			delete(s.tokens, id)
-			return reply{status: http.StatusNoContent, header: http.Header{}}
+			return reply{Status: http.StatusNoContent, Header: http.Header{}}
 		})
 	}
 	return fail(http.StatusNotFound, "The resource could not be found.")

@@ -299,7 +299,7 @@ func (s *Server) render(status int, id string, t *token) reply {
 		shown["system"] = map[string]any{"all": true}
 	}
 	r := answer(status, map[string]any{"token": shown})
-	r.header.Set("X-Subject-Token", id)
+	r.Header.Set("X-Subject-Token", id)
 	return r
 }
 
@@ -337,7 +337,7 @@ func answer(status int, document any) reply {
 	if err != nil {
 		panic(err) // only strings, numbers and maps of them are written
 	}
-	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}
+	return reply{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
 }
 
 // fail returns an error as Keystone writes it.

@@ -1,16 +1,14 @@
 package fakeoneview
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 // The paths of the API below /rest.
@@ -26,48 +24,17 @@ const (
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.exchange(r)
-	if answer.Drop {
-		panic(http.ErrAbortHandler)
-	}
-	for key, values := range answer.Header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // fails only if the client has gone
+	s.exchange(r).Write(w)
 }
 
 // RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	answer := s.exchange(r)
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
-	if answer.Drop {
-		return nil, syscall.ECONNRESET
-	}
-	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
-		StatusCode:    answer.Status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        answer.Header,
-		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
-		ContentLength: int64(len(answer.Body)),
-		Request:       r,
-	}, nil
+	return fakehttp.RoundTrip(r, s.exchange)
 }
 
 // exchange applies the faults, answers the request and logs it.
 func (s *Server) exchange(r *http.Request) Reply {
-	var body []byte
-	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
-	}
+	body := fakehttp.Content(r)
 	effects := s.strike(r)
 	for _, effect := range effects {
 		if effect.Before != nil {
@@ -83,15 +50,13 @@ func (s *Server) exchange(r *http.Request) Reply {
 			effect.After()
 		}
 	}
-	logged := Request{
+	logged := fakehttp.Request{
 		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.Status, Body: string(body),
 	}
 	if answer.Drop {
 		logged.Status = 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, logged)
+	s.Log(logged)
 	return answer
 }
 
@@ -117,7 +82,10 @@ func (s *Server) answer(r *http.Request, body []byte, effects []Effect) (time.Ti
 func (s *Server) refusal(effects []Effect) *Reply {
 	for _, effect := range effects {
 		if effect.Refuse != nil {
-			copied := effect.Refuse.clone()
+			copied := *effect.Refuse
+			if copied.Header = copied.Header.Clone(); copied.Header == nil {
+				copied.Header = http.Header{}
+			}
 			return &copied
 		}
 	}
@@ -130,14 +98,6 @@ func lateness(effects []Effect) (late time.Duration) {
 		late = max(late, effect.Late)
 	}
 	return late
-}
-
-func (r *Reply) clone() Reply {
-	header := r.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	return Reply{Status: r.Status, Header: header, Body: bytes.Clone(r.Body), Drop: r.Drop}
 }
 
 // handle answers a call. The order of the checks is: path, API version, session, resource.

@@ -10,19 +10,22 @@
 package fakeoneview
 
 import (
-	"container/heap"
-	"net/http"
-	"regexp"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 // Server is one appliance. Its zero value has no hardware and accepts every login. Callers must not change the fields while the
 // Server answers requests. A Server is safe for concurrent use and starts no goroutine: each request first runs the events that
 // were due before it, each with the time at which it was due.
 type Server struct {
+	fakehttp.Journal
+
 	// CurrentVersion and MinimumVersion are the ends of the range of X-API-Version; zero means 8600 and 300. The range must
 	// not begin below 200, the first version with templates.
 	CurrentVersion, MinimumVersion int
@@ -69,11 +72,10 @@ type Server struct {
 	mu       sync.Mutex
 	now      time.Time // time of the event or request that the server handles
 	downTill time.Time // until then the restarting appliance answers 503
-	events   eventQueue
+	events   []event   // the earliest first
 	sequence int
 
 	faults   []*injected
-	requests []Request
 	harm     []string
 	sessions map[string]*session
 
@@ -87,52 +89,8 @@ type Server struct {
 	held       []*operation // operations that wait for a number of requests (SlowTask)
 }
 
-// Request is one logged request.
-type Request struct {
-	Time   time.Time
-	Method string
-	Path   string
-	Query  string // raw
-	Status int    // 0 if the answer was dropped
-	Body   string
-}
-
 // Reply is a complete answer.
-type Reply struct {
-	Status int
-	Header http.Header
-	Body   []byte
-
-	// Drop breaks the connection instead of answering.
-	Drop bool
-}
-
-// Requests returns the log of all requests since the start or the last ResetRequests.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
-}
-
-// Count returns the number of logged requests with this method (empty: any) and a path that matches the regular expression
-// path. It panics if the expression is not valid.
-func (s *Server) Count(method, path string) int {
-	pattern := regexp.MustCompile(path)
-	n := 0
-	for _, r := range s.Requests() {
-		if (method == "" || method == r.Method) && pattern.MatchString(r.Path) {
-			n++
-		}
-	}
-	return n
-}
-
-// ResetRequests empties the log of requests.
-func (s *Server) ResetRequests() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = nil
-}
+type Reply = fakehttp.Reply
 
 // lock locks the mutex, runs all events that are due and returns the function that unlocks.
 func (s *Server) lock() func() {
@@ -147,53 +105,22 @@ func (s *Server) lock() func() {
 // event is an action of the appliance at a point in time.
 type event struct {
 	at     time.Time
-	order  int    // breaks ties: first scheduled, first run
 	before func() // hook of a test; runs without the lock, so that it can call the Server
 	run    func()
 }
 
-// eventQueue is a heap of events, the earliest first.
-type eventQueue []event
-
-func (q eventQueue) Len() int { return len(q) }
-
-func (q eventQueue) Less(i, j int) bool {
-	if q[i].at.Equal(q[j].at) {
-		return q[i].order < q[j].order
-	}
-	return q[i].at.Before(q[j].at)
-}
-
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements heap.Interface.
-func (q *eventQueue) Push(x any) {
-	if e, ok := x.(event); ok {
-		*q = append(*q, e)
-	}
-}
-
-// Pop implements heap.Interface.
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	*q = (*q)[:last]
-	return e
-}
-
-// after schedules the hook before and then run for d after s.now.
+// after schedules the hook before and then run for d after s.now: after what is due then already.
 func (s *Server) after(d time.Duration, before, run func()) {
-	s.sequence++
-	heap.Push(&s.events, event{at: s.now.Add(d), order: s.sequence, before: before, run: run})
+	e := event{at: s.now.Add(d), before: before, run: run}
+	place := sort.Search(len(s.events), func(i int) bool { return s.events[i].at.After(e.at) })
+	s.events = slices.Insert(s.events, place, e)
 }
 
 // catchUp runs all events that are due, each at its own time.
 func (s *Server) catchUp(now time.Time) {
 	for len(s.events) > 0 && !s.events[0].at.After(now) {
-		e, ok := heap.Pop(&s.events).(event)
-		if !ok {
-			return
-		}
+		e := s.events[0]
+		s.events = s.events[1:]
 		if e.before != nil {
 			s.mu.Unlock()
 			e.before()

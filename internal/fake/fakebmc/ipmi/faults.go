@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 // strike runs a command unless a fault hits it, and logs it. It returns nil if there is no answer.
@@ -35,7 +35,7 @@ func (s *Server) strike(ctx context.Context, name string, data []byte, run func(
 	if done != nil {
 		code = int(done.code)
 	}
-	s.Fake.Log(fakebmc.Request{Method: Method, Path: path, Status: code, Body: hex.EncodeToString(data)})
+	s.Fake.Log(fakehttp.Request{Time: time.Now(), Method: Method, Path: path, Status: code, Body: hex.EncodeToString(data)})
 	return done
 }
 

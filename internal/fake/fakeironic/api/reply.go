@@ -3,27 +3,12 @@ package api
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 // Reply is a complete answer.
-type Reply struct {
-	Status int
-	Header http.Header
-	Body   []byte
-	Drop   bool
-}
-
-// Write sends the answer to a client.
-func (r Reply) Write(w http.ResponseWriter) {
-	if r.Drop {
-		panic(http.ErrAbortHandler)
-	}
-	for key, values := range r.Header {
-		w.Header()[key] = values
-	}
-	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // fails only if the client has gone
-}
+type Reply = fakehttp.Reply
 
 // OK answers with a JSON body.
 func OK(status int, value any) Reply {

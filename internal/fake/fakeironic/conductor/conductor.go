@@ -3,8 +3,8 @@
 package conductor
 
 import (
-	"container/heap"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
@@ -18,7 +18,7 @@ type Conductor struct {
 	Settings
 
 	Now      time.Time // time of the event or request that the server handles
-	events   eventQueue
+	events   []event   // the earliest first
 	sequence int
 	Happened int // events that have run
 
@@ -94,53 +94,22 @@ func (c *Conductor) keeps(in string, end func()) bool {
 
 // event is an action of the conductor at a point in time.
 type event struct {
-	at    time.Time
-	order int // breaks ties: first scheduled, first run
-	run   func()
+	at  time.Time
+	run func()
 }
 
-// eventQueue is a heap of events, the earliest first.
-type eventQueue []event
-
-func (q eventQueue) Len() int { return len(q) }
-
-func (q eventQueue) Less(i, j int) bool {
-	if q[i].at.Equal(q[j].at) {
-		return q[i].order < q[j].order
-	}
-	return q[i].at.Before(q[j].at)
-}
-
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements heap.Interface.
-func (q *eventQueue) Push(x any) {
-	if e, ok := x.(event); ok {
-		*q = append(*q, e)
-	}
-}
-
-// Pop implements heap.Interface.
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	*q = (*q)[:last]
-	return e
-}
-
-// After schedules run for d after Now.
+// After schedules run for d after Now: after what is due then already.
 func (c *Conductor) After(d time.Duration, run func()) {
-	c.sequence++
-	heap.Push(&c.events, event{at: c.Now.Add(d), order: c.sequence, run: run})
+	e := event{at: c.Now.Add(d), run: run}
+	place := sort.Search(len(c.events), func(i int) bool { return c.events[i].at.After(e.at) })
+	c.events = slices.Insert(c.events, place, e)
 }
 
 // CatchUp runs all events that are due, each at its own time.
 func (c *Conductor) CatchUp(now time.Time) {
 	for len(c.events) > 0 && !c.events[0].at.After(now) {
-		e, ok := heap.Pop(&c.events).(event)
-		if !ok {
-			return
-		}
+		e := c.events[0]
+		c.events = c.events[1:]
 		c.Now = e.at
 		c.Happened++
 		e.run()
