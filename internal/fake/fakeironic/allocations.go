@@ -1,7 +1,6 @@
 package fakeironic
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -142,20 +141,12 @@ func (s *Server) listAllocations(c *api.Call) (api.Reply, error) {
 			selected = append(selected, a)
 		}
 	}
-	page, err := api.Paged(c, fields, selected, func(a *conductor.Allocation) string { return a.Uuid }, func(marker string) error {
-		if s.conductor.FindAllocation(marker) == nil {
-			return api.Fault(http.StatusNotFound, "Allocation %s could not be found.", marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, a := range page.Items {
-		items[i] = api.Encode(showAllocation(c, a, fields))
-	}
-	return page.Reply("allocations", items), nil
+	return api.Listing[*conductor.Allocation]{
+		Key: "allocations", Noun: "Allocation", Fields: fields,
+		ID:    func(a *conductor.Allocation) string { return a.Uuid },
+		Known: func(id string) bool { return s.conductor.FindAllocation(id) != nil },
+		Show:  func(a *conductor.Allocation) (any, error) { return showAllocation(c, a, fields), nil },
+	}.Reply(c, selected)
 }
 
 // createAllocation answers POST /v1/allocations. The state in the answer is "allocating" unless the body has a node.

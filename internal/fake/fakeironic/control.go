@@ -13,6 +13,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/seed"
 )
 
+// with calls a function with a node, if there is one.
+func (s *Server) with(ref string, do func(*conductor.Node)) {
+	defer s.lock()()
+	if n := s.conductor.Find(ref); n != nil {
+		do(n)
+	}
+}
+
 // BIOSSetting is a BIOS setting of a machine.
 type BIOSSetting = machine.BIOSSetting
 
@@ -30,10 +38,7 @@ func (s *Server) SetBIOS(ref string, all ...BIOSSetting) {
 // ResetBIOS gives the BIOS of a node the settings that it had at first, as a battery that fails does. It does nothing if the node does not
 // exist.
 func (s *Server) ResetBIOS(ref string) {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		n.Machine.BIOS = nil
-	}
+	s.with(ref, func(n *conductor.Node) { n.Machine.BIOS = nil })
 }
 
 // BIOS returns the values of the BIOS settings of a node.
@@ -50,10 +55,7 @@ func (s *Server) BIOS(ref string) map[string]string {
 
 // SetFirmware sets the version of a firmware component of a node. It does nothing if the node does not exist.
 func (s *Server) SetFirmware(ref, name, version string) {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		n.Components()[name] = &machine.Component{Initial: version, Current: version}
-	}
+	s.with(ref, func(n *conductor.Node) { n.Components()[name] = &machine.Component{Initial: version, Current: version} })
 }
 
 // Hold keeps every node that is in one of the transient states, or enters one, in that state until release is called. With "power on"
@@ -74,42 +76,30 @@ func (s *Server) Hold(states ...string) (release func()) {
 // counts 1, one with direct counts 2 (Ironic's ramdisk, then the image), a cleaning with a ramdisk counts 1. Undeploying,
 // operations with the deploy interface fake, inspection, rescue, Set, and operations that fail before the boot count 0.
 // It returns 0 if the node does not exist.
-func (s *Server) PowerCycles(ref string) int {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		return n.Machine.Starts
-	}
-	return 0
+func (s *Server) PowerCycles(ref string) (count int) {
+	s.with(ref, func(n *conductor.Node) { count = n.Machine.Starts })
+	return count
 }
 
 // RunAgent makes Ironic's agent on the machine of a node report or fall silent, as after a boot of the ramdisk by hand. Discovery
 // starts it, and a restart ends it.
 func (s *Server) RunAgent(ref string, runs bool) {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		n.Machine.Agent = runs
-	}
+	s.with(ref, func(n *conductor.Node) { n.Machine.Agent = runs })
 }
 
 // BootedISO returns the URL of the ISO that the machine of a node booted last, "" if it booted something else or never.
 // After a deployment or rebuild with the deploy interface ramdisk that is the boot_iso of the deployment, also after restarts
 // and after later changes of boot_iso. A restart from cdrom after an attachment of virtual media boots the attached ISO.
 // It returns "" if the node does not exist.
-func (s *Server) BootedISO(ref string) string {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		return n.Machine.Booted
-	}
-	return ""
+func (s *Server) BootedISO(ref string) (url string) {
+	s.with(ref, func(n *conductor.Node) { url = n.Machine.Booted })
+	return url
 }
 
 // Drive returns the URL of the image in a node's CD drive; "" if the drive is empty or the node does not exist.
-func (s *Server) Drive(ref string) string {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		return n.Machine.Drive
-	}
-	return ""
+func (s *Server) Drive(ref string) (url string) {
+	s.with(ref, func(n *conductor.Node) { url = n.Machine.Drive })
+	return url
 }
 
 // SwitchPort returns the VLANs that the network interface ironic-networking has given to a port of a switch, in the form of
@@ -157,10 +147,7 @@ func (s *Server) Node(ref string) (Node, bool) {
 // Set changes an attribute of a node in the database without checks. Setting provision_state ends the node's operation in
 // progress. Set does nothing if the node does not exist.
 func (s *Server) Set(ref, field string, value any) {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
-		s.conductor.Set(n, field, api.Clone(value))
-	}
+	s.with(ref, func(n *conductor.Node) { s.conductor.Set(n, field, api.Clone(value)) })
 }
 
 // Announcement returns what a switch with a chassis ID and a name sends from a port, for LLDP.
@@ -168,10 +155,9 @@ func Announcement(chassis, name, port string) []any { return machine.Announcemen
 
 // SetInventory stores the result of an inspection. It does nothing if the node does not exist.
 func (s *Server) SetInventory(ref string, inventory, pluginData map[string]any) {
-	defer s.lock()()
-	if n := s.conductor.Find(ref); n != nil {
+	s.with(ref, func(n *conductor.Node) {
 		n.Inventory = map[string]any{"inventory": api.Clone(inventory), "plugin_data": api.Clone(pluginData)}
-	}
+	})
 }
 
 // Walk returns the provision states that the node has been in, oldest first. It finds deleted nodes by their UUID.

@@ -1,7 +1,6 @@
 package fakeironic
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -252,24 +251,12 @@ func (s *Server) listChassis(c *api.Call, detail bool) (api.Reply, error) {
 	if detail {
 		fields = nil
 	}
-	page, err := api.Paged(c, fields, s.chassis, func(ch *chassis) string { return ch.uuid }, func(marker string) error {
-		if s.findChassis(marker) == nil {
-			return api.Fault(http.StatusNotFound, "Chassis %s could not be found.", marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, ch := range page.Items {
-		shown, err := ch.show(c).Select(fields)
-		if err != nil {
-			return api.Reply{}, err
-		}
-		items[i] = api.Encode(shown)
-	}
-	return page.Reply("chassis", items), nil
+	return api.Listing[*chassis]{
+		Key: "chassis", Noun: "Chassis", Fields: fields,
+		ID:    func(ch *chassis) string { return ch.uuid },
+		Known: func(id string) bool { return s.findChassis(id) != nil },
+		Show:  func(ch *chassis) (any, error) { return ch.show(c).Select(fields) },
+	}.Reply(c, s.chassis)
 }
 
 func (s *Server) createChassis(c *api.Call) (api.Reply, error) {

@@ -154,25 +154,16 @@ func (s *Server) listNodes(c *api.Call, detail bool) (api.Reply, error) {
 	if err := sortNodes(c, selected); err != nil {
 		return api.Reply{}, err
 	}
-	page, err := api.Paged(c, withoutLinks(fields, detail), selected, func(n *conductor.Node) string {
-		return n.Str("uuid")
-	}, func(marker string) error {
-		if s.conductor.NodeByUUID[marker] == nil {
-			return api.Fault(http.StatusNotFound, "Node %s could not be found.", marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
+	shown := fields
 	if detail {
-		fields = nil
+		shown = nil
 	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, n := range page.Items {
-		items[i] = s.render(c, n, s.viewFor(c, n, fields))
-	}
-	return page.Reply("nodes", items), nil
+	return api.Listing[*conductor.Node]{
+		Key: "nodes", Noun: "Node", Fields: withoutLinks(fields, detail),
+		ID:    func(n *conductor.Node) string { return n.Str("uuid") },
+		Known: func(id string) bool { return s.conductor.NodeByUUID[id] != nil },
+		Show:  func(n *conductor.Node) (any, error) { return s.render(c, n, s.viewFor(c, n, shown)), nil },
+	}.Reply(c, selected)
 }
 
 // nodeSelection checks the filters of the list and combines them.

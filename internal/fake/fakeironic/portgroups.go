@@ -1,7 +1,6 @@
 package fakeironic
 
 import (
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -158,20 +157,12 @@ func (s *Server) listPortgroups(c *api.Call, onNode *conductor.Node, detail bool
 			selected = append(selected, g)
 		}
 	}
-	page, err := api.Paged(c, fields, selected, func(g *portgroup) string { return g.uuid }, func(marker string) error {
-		if s.findPortgroup(marker) == nil {
-			return api.Fault(http.StatusNotFound, "Portgroup %s could not be found.", marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, g := range page.Items {
-		items[i] = api.Encode(g.show(c, fields))
-	}
-	return page.Reply("portgroups", items), nil
+	return api.Listing[*portgroup]{
+		Key: "portgroups", Noun: "Portgroup", Fields: fields,
+		ID:    func(g *portgroup) string { return g.uuid },
+		Known: func(id string) bool { return s.findPortgroup(id) != nil },
+		Show:  func(g *portgroup) (any, error) { return g.show(c, fields), nil },
+	}.Reply(c, selected)
 }
 
 func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {

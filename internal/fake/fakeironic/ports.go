@@ -1,7 +1,6 @@
 package fakeironic
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -177,23 +176,16 @@ func (s *Server) listPorts(c *api.Call, onNode *conductor.Node, detail bool) (ap
 			selected = append(selected, p)
 		}
 	}
-	page, err := api.Paged(c, fields, selected, func(p *conductor.Port) string { return p.Uuid }, func(marker string) error {
-		if s.findPort(marker) == nil {
-			return api.Fault(http.StatusNotFound, "Port %s could not be found.", marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
+	shown := fields
 	if detail {
-		fields = nil
+		shown = nil
 	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, p := range page.Items {
-		items[i] = api.Encode(showPort(c, p, fields))
-	}
-	return page.Reply("ports", items), nil
+	return api.Listing[*conductor.Port]{
+		Key: "ports", Noun: "Port", Fields: fields,
+		ID:    func(p *conductor.Port) string { return p.Uuid },
+		Known: func(id string) bool { return s.findPort(id) != nil },
+		Show:  func(p *conductor.Port) (any, error) { return showPort(c, p, shown), nil },
+	}.Reply(c, selected)
 }
 
 // createPort answers POST /v1/ports.

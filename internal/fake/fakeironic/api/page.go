@@ -7,50 +7,81 @@ import (
 	"strings"
 )
 
-// Page is one page of a list.
-type Page[T any] struct {
-	Items []T
-	next  string
+// Listing is a list of resources that comes in pages.
+type Listing[T any] struct {
+	Key    string   // the member of the answer that holds the list, such as "ports"
+	Noun   string   // a resource in errors, such as "Port"
+	Fields []string // that the list shows
+	ID     func(T) string
+	Known  func(id string) bool
+	Show   func(T) (any, error)
 }
 
 // maxLimit is the server's largest page.
 const maxLimit = 1000
 
-// Paged returns the page of a list that limit and marker select. As in Ironic, a full page has a next link even if nothing
-// follows. fields are the fields that the list shows.
-func Paged[T any](c *Call, fields []string, all []T, id func(T) string, known func(marker string) error) (Page[T], error) {
-	var page Page[T]
+// Reply answers with the page that limit and marker select. As in Ironic, a full page has a next link even if nothing follows.
+func (l Listing[T]) Reply(c *Call, all []T) (Reply, error) {
+	items, next, err := l.page(c, all)
+	if err != nil {
+		return Reply{}, err
+	}
+	body := []byte(`{"` + l.Key + `": [`)
+	for i, item := range items {
+		shown, err := l.Show(item)
+		if err != nil {
+			return Reply{}, err
+		}
+		encoded, is := shown.(json.RawMessage)
+		if !is {
+			encoded = Encode(shown)
+		}
+		if i > 0 {
+			body = append(body, ", "...)
+		}
+		body = append(body, encoded...)
+	}
+	body = append(body, ']')
+	if next != "" {
+		body = append(append(body, `, "next": `...), Encode(next)...)
+	}
+	answer := OK(http.StatusOK, nil)
+	answer.Body = append(body, '}')
+	return answer, nil
+}
+
+func (l Listing[T]) page(c *Call, all []T) (items []T, next string, err error) {
 	limit := maxLimit
 	if c.Query.Has("limit") {
 		asked, err := strconv.Atoi(c.Query.Get("limit"))
 		if err != nil {
-			return page, Fault(http.StatusBadRequest, "Expected an integer for limit: %s", c.Query.Get("limit"))
+			return nil, "", Fault(http.StatusBadRequest, "Expected an integer for limit: %s", c.Query.Get("limit"))
 		}
 		if asked <= 0 {
-			return page, Fault(http.StatusBadRequest, "Limit must be positive")
+			return nil, "", Fault(http.StatusBadRequest, "Limit must be positive")
 		}
 		limit = min(asked, maxLimit)
 	}
 	start := 0
 	if marker := c.Query.Get("marker"); marker != "" {
 		if !IsUUID(marker) {
-			return page, Fault(http.StatusBadRequest, "Expected UUID for marker: %s", marker)
+			return nil, "", Fault(http.StatusBadRequest, "Expected UUID for marker: %s", marker)
 		}
-		if err := known(marker); err != nil {
-			return page, err
+		if !l.Known(marker) {
+			return nil, "", Fault(http.StatusNotFound, "%s %s could not be found.", l.Noun, marker)
 		}
 		for i, item := range all {
-			if id(item) == marker {
+			if l.ID(item) == marker {
 				start = i + 1
 			}
 		}
 	}
-	page.Items = all[start:]
-	if len(page.Items) >= limit && !c.Query.Has("instance_uuid") {
-		page.Items = page.Items[:limit]
-		page.next = nextLink(c, fields, limit, id(page.Items[limit-1]))
+	items = all[start:]
+	if len(items) >= limit && !c.Query.Has("instance_uuid") {
+		items = items[:limit]
+		next = nextLink(c, l.Fields, limit, l.ID(items[limit-1]))
 	}
-	return page, nil
+	return items, next, nil
 }
 
 // nextLink is the URL of the next page. As in Ironic it drops most filters: a client that follows it gets the rest of the
@@ -77,26 +108,4 @@ func nextLink(c *Call, fields []string, limit int, marker string) string {
 	}
 	parts = append(parts, "limit="+strconv.Itoa(limit), "marker="+marker)
 	return c.Base + "/v1/" + strings.Join(c.Path, "/") + "?" + strings.Join(parts, "&")
-}
-
-// Reply encodes the page; name is the member that holds the list. The items are already JSON.
-func (p Page[T]) Reply(name string, items []json.RawMessage) Reply {
-	size := 64 + len(p.next)
-	for _, item := range items {
-		size += len(item) + 2
-	}
-	body := append(make([]byte, 0, size), `{"`+name+`": [`...)
-	for i, item := range items {
-		if i > 0 {
-			body = append(body, ", "...)
-		}
-		body = append(body, item...)
-	}
-	body = append(body, ']')
-	if p.next != "" {
-		body = append(append(body, `, "next": `...), Encode(p.next)...)
-	}
-	answer := OK(http.StatusOK, nil)
-	answer.Body = append(body, '}')
-	return answer
 }

@@ -157,24 +157,12 @@ func (l *List) show(c *api.Call, k procedureKind) (api.Reply, error) {
 	if err != nil {
 		return api.Reply{}, err
 	}
-	page, err := api.Paged(c, fields, l.All, func(p *Procedure) string { return p.uuid }, func(marker string) error {
-		if l.Find(marker) == nil {
-			return api.Fault(http.StatusNotFound, "%s %s could not be found.", k.noun, marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, p := range page.Items {
-		shown, err := p.show(c, k).Select(fields)
-		if err != nil {
-			return api.Reply{}, err
-		}
-		items[i] = api.Encode(shown)
-	}
-	return page.Reply(k.collection, items), nil
+	return api.Listing[*Procedure]{
+		Key: k.collection, Noun: k.noun, Fields: fields,
+		ID:    func(p *Procedure) string { return p.uuid },
+		Known: func(id string) bool { return l.Find(id) != nil },
+		Show:  func(p *Procedure) (any, error) { return p.show(c, k).Select(fields) },
+	}.Reply(c, l.All)
 }
 
 // members are those that a request may have.

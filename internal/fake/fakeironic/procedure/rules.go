@@ -1,7 +1,6 @@
 package procedure
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -172,20 +171,12 @@ func (l *Rules) show(c *api.Call) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	detail, _ := api.ParseBool(c.Query.Get("detail"))
-	page, err := api.Paged(c, nil, l.all, func(r *inspectionRule) string { return r.uuid }, func(marker string) error {
-		if l.find(marker) == nil {
-			return api.Fault(http.StatusNotFound, "Rule %s could not be found.", marker)
-		}
-		return nil
-	})
-	if err != nil {
-		return api.Reply{}, err
-	}
-	items := make([]json.RawMessage, len(page.Items))
-	for i, r := range page.Items {
-		items[i] = api.Encode(r.show(c, detail))
-	}
-	return page.Reply("inspection_rules", items), nil
+	return api.Listing[*inspectionRule]{
+		Key: "inspection_rules", Noun: "Rule",
+		ID:    func(r *inspectionRule) string { return r.uuid },
+		Known: func(id string) bool { return l.find(id) != nil },
+		Show:  func(r *inspectionRule) (any, error) { return r.show(c, detail), nil },
+	}.Reply(c, l.all)
 }
 
 func (l *Rules) create(c *api.Call) (api.Reply, error) {
