@@ -46,20 +46,27 @@ func (c *call) object() (map[string]any, error) {
 	return object, nil
 }
 
-// checkContentType refuses a body with a Content-Type that is not JSON.
+// checkContentType refuses a body that is not JSON. HPE's SDKs send patches as application/json-patch+json and as application/json.
 func (c *call) checkContentType() error {
-	if len(bytes.TrimSpace(c.body)) == 0 && c.method != http.MethodPatch {
+	kind, _, _ := mime.ParseMediaType(c.header.Get("Content-Type"))
+	patch := c.method == http.MethodPatch
+	has := patch || len(bytes.TrimSpace(c.body)) > 0 && (c.method == http.MethodPost || c.method == http.MethodPut)
+	if !has || kind == "application/json" || patch && kind == "application/json-patch+json" {
 		return nil
 	}
-	kind, _, _ := mime.ParseMediaType(c.header.Get("Content-Type"))
-	want := "application/json"
-	if c.method == http.MethodPatch && c.version >= 300 {
-		want = "application/json-patch+json"
+	return fault(http.StatusUnsupportedMediaType, "GENERIC_HTTP_415", "The content type %q is not supported.", kind)
+}
+
+// replaced decodes a patch, which must have one operation that replaces a value.
+func (c *call) replaced() (path string, value any, err error) {
+	var patch []struct {
+		Op, Path string
+		Value    any
 	}
-	if (c.method == http.MethodPost || c.method == http.MethodPut || c.method == http.MethodPatch) && kind != want {
-		return fault(http.StatusUnsupportedMediaType, "GENERIC_HTTP_415", "The content type %q is not supported.", kind)
+	if err := json.Unmarshal(c.body, &patch); err != nil || len(patch) != 1 || patch[0].Op != "replace" {
+		return "", nil, fault(http.StatusBadRequest, "INVALID_PATCH", "The body must be one replace operation.")
 	}
-	return nil
+	return patch[0].Path, patch[0].Value, nil
 }
 
 // jsonReply answers with a JSON body.

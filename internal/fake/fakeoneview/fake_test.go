@@ -1,6 +1,7 @@
 package fakeoneview_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,6 +19,8 @@ type api struct {
 	version string
 	token   string
 	ifMatch string
+
+	patchType string // Content-Type of a PATCH; "" is that of JSON patches
 }
 
 // answer is an answer of the fake.
@@ -91,7 +94,7 @@ func (a *api) try(method, path string, body any) (answer, error) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/json-patch+json")
+		request.Header.Set("Content-Type", cmp.Or(a.patchType, "application/json-patch+json"))
 	}
 	response, err := a.fake.RoundTrip(request)
 	if err != nil {

@@ -2,6 +2,7 @@ package fakeoneview
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -67,6 +68,7 @@ type hardware struct {
 	busy     *operation // the last change of its power
 	created  time.Time
 	modified time.Time
+	patched  map[string]any // attributes that clients have replaced
 }
 
 // AddHardware adds a server and returns its URI. It panics if the URI is in use.
@@ -181,7 +183,7 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		"formFactor": formFactor, "position": bay, "locationUri": orNull(h.EnclosureURI), "serverGroupUri": orNull(h.GroupURI),
 		"serverHardwareTypeUri": h.TypeURI, "serverProfileUri": nil, "powerState": h.Power, "powerLock": h.PowerLock,
 		"state": h.State, "stateReason": "NotApplicable", "status": h.Status, "refreshState": "NotRefreshing", "maintenanceMode": false,
-		"memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4",
+		"uidState": "Off", "generation": "Gen9", "memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4",
 		"romVersion": "I36 02/17/2017",
 		"mpHostInfo": map[string]any{
 			"mpHostName":    "ilo-" + strings.ToLower(h.SerialNumber),
@@ -190,6 +192,7 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		"portMap": h.portMap(), "scopesUri": "/rest/scopes/resources" + h.URI,
 		"eTag": milliseconds(h.modified), "created": timestamp(h.created), "modified": timestamp(h.modified),
 	}
+	maps.Copy(document, h.patched)
 	if s.EmptyProfileURI {
 		document["serverProfileUri"] = ""
 	}

@@ -17,12 +17,8 @@ const (
 	Reset          PowerControl = "Reset"
 )
 
-// putPower serves PUT .../powerState.
-func (s *Server) putPower(c *call, h *hardware) (Reply, error) {
-	body, err := c.object()
-	if err != nil {
-		return Reply{}, err
-	}
+// changePower starts the change of power that a body wants.
+func (s *Server) changePower(c *call, h *hardware, body map[string]any) (Reply, error) {
 	target, control := Power(text(body, "powerState")), PowerControl(text(body, "powerControl"))
 	fill(&control, MomentaryPress)
 	if target != On && target != Off {

@@ -1,7 +1,6 @@
 package fakeoneview
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,7 +44,7 @@ func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) er
 
 // deleteProfile removes one profile.
 func (s *Server) deleteProfile(c *call, p *profile) (Reply, error) {
-	if err := s.checkETag(c, p, "", c.version >= 500); err != nil {
+	if err := s.checkETag(c, p, "", s.MissingIfMatch != 0 && c.version >= 500); err != nil {
 		return Reply{}, err
 	}
 	if p.working() {
@@ -98,10 +97,7 @@ func (s *Server) deleteProfiles(c *call) (Reply, error) {
 	for _, p := range chosen {
 		_, _ = s.deleteProfile(every, p) // locked profiles stay
 	}
-	nothing := func() {}
-	return s.start(c, &operation{
-		task: &task{name: "Delete", category: pathProfiles}, running: "Delete", begin: nothing, finish: nothing, broken: nothing,
-	})
+	return s.change(c, &task{name: "Delete", category: pathProfiles}, nil, func() {})
 }
 
 // putProfile replaces a profile.
@@ -174,9 +170,9 @@ func checkOffFor(h *hardware, changed []string) *Problem {
 
 // patchProfile serves PATCH, which must have one replace operation.
 func (s *Server) patchProfile(c *call, p *profile) (Reply, error) {
-	var patch []struct{ Op, Path, Value string }
-	if err := json.Unmarshal(c.body, &patch); err != nil || len(patch) != 1 || patch[0].Op != "replace" {
-		return Reply{}, fault(http.StatusBadRequest, "INVALID_PATCH", "The body must be one replace operation.")
+	path, value, err := c.replaced()
+	if err != nil {
+		return Reply{}, err
 	}
 	if err := s.checkETag(c, p, "", false); err != nil {
 		return Reply{}, err
@@ -185,7 +181,6 @@ func (s *Server) patchProfile(c *call, p *profile) (Reply, error) {
 		return Reply{}, locked(p.name())
 	}
 	fine, nothing := func() *Problem { return nil }, func() {}
-	path, value := patch[0].Path, patch[0].Value
 	switch {
 	case path == "/templateCompliance" && value == "Compliant":
 		if p.template == nil {
@@ -203,5 +198,5 @@ func (s *Server) patchProfile(c *call, p *profile) (Reply, error) {
 	case (strings.HasSuffix(path, "/reapplyState") || path == "/serverHardwareReapplyState") && value == "ApplyPending":
 		return s.update(c, p, []string{strings.TrimSuffix(strings.Trim(path, "/"), "/reapplyState")}, fine, nothing)
 	}
-	return Reply{}, badField(path, "%q cannot be set", value)
+	return Reply{}, badField(path, "%v cannot be set", value)
 }

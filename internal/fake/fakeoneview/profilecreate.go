@@ -22,7 +22,7 @@ func (s *Server) draft(c *call) (draft, error) {
 	if err != nil {
 		return draft{}, err
 	}
-	if err := checkType(c, document); err != nil {
+	if err := checkType(c, document, typesAt(c.version).profile); err != nil {
 		return draft{}, err
 	}
 	if strings.TrimSpace(text(document, "name")) == "" {
@@ -53,9 +53,9 @@ func (s *Server) draft(c *call) (draft, error) {
 }
 
 // checkType refuses the type of another API version. From 1600 on the type is optional.
-func checkType(c *call, document map[string]any) error {
+func checkType(c *call, document map[string]any, want string) error {
 	given := text(document, "type")
-	if given == typesAt(c.version).profile || (given == "" && c.version >= 1600) {
+	if given == want || (given == "" && c.version >= 1600) {
 		return nil
 	}
 	return fault(http.StatusBadRequest, "INVALID_TYPE", "The \"type\" field content, %q, included in this request is not valid.", given)

@@ -150,8 +150,38 @@ func (s *Server) compliancePreview(p *profile) (Reply, error) {
 	}), nil
 }
 
+// profilePart serves what a client reads below a profile.
+func (s *Server) profilePart(c *call, p *profile) (Reply, error) {
+	switch c.at(3) {
+	case "compliance-preview":
+		return s.compliancePreview(p)
+	case "messages":
+		return jsonReply(http.StatusOK, map[string]any{"connections": map[string]any{"messages": []any{}}}), nil
+	case "transformation":
+		return jsonReply(http.StatusOK, transformed(c, s.profileDocument(c, p))), nil
+	case "new-profile-template":
+		document := clone(p.document)
+		for _, key := range []string{"uri", "serverHardwareUri", "serverProfileTemplateUri"} {
+			delete(document, key)
+		}
+		document["type"], document["category"], document["name"] = typesAt(c.version).template, pathTemplates, nil
+		return jsonReply(http.StatusOK, document), nil
+	}
+	return Reply{}, notFound(c.uri)
+}
+
+// transformed gives a profile or a template the server hardware type and enclosure group of the query.
+func transformed(c *call, document map[string]any) map[string]any {
+	for _, key := range []string{"serverHardwareTypeUri", "enclosureGroupUri"} {
+		if uri := c.query.Get(key); uri != "" {
+			document[key] = uri
+		}
+	}
+	return document
+}
+
 // availableTargets lists the servers without a profile.
-func (s *Server) availableTargets(c *call) (Reply, error) {
+func (s *Server) availableTargets(c *call) []any {
 	kind, group := c.query.Get("serverHardwareTypeUri"), c.query.Get("enclosureGroupUri")
 	targets := []any{}
 	for _, h := range s.hardware {
@@ -166,5 +196,5 @@ func (s *Server) availableTargets(c *call) (Reply, error) {
 			"formFactor": []any{},
 		})
 	}
-	return jsonReply(http.StatusOK, map[string]any{"type": "AvailableTargetsV3", "targets": targets}), nil
+	return targets
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
@@ -16,6 +15,7 @@ const (
 	pathHardware  = "server-hardware"
 	pathTypes     = "server-hardware-types"
 	pathGroups    = "enclosure-groups"
+	pathNetworks  = "ethernet-networks"
 	pathTemplates = "server-profile-templates"
 	pathProfiles  = "server-profiles"
 	pathTasks     = "tasks"
@@ -141,10 +141,8 @@ func (s *Server) route(c *call) (Reply, error) {
 	switch c.at(1) {
 	case pathHardware:
 		return s.routeHardware(c)
-	case pathTypes:
-		return s.routeNamed(c, s.types, "server-hardware-types")
-	case pathGroups:
-		return s.routeNamed(c, s.groups, "enclosure-groups")
+	case pathTypes, pathGroups, pathNetworks, "enclosures", "scopes":
+		return s.routeCatalog(c)
 	case pathTemplates:
 		return s.routeTemplates(c)
 	case pathProfiles:
@@ -156,47 +154,38 @@ func (s *Server) route(c *call) (Reply, error) {
 }
 
 func (s *Server) routeHardware(c *call) (Reply, error) {
-	if c.at(2) == "" {
-		if c.method != http.MethodGet {
-			return Reply{}, methodNotAllowed(c.method)
-		}
-		documents := []map[string]any{}
-		for _, h := range s.hardware {
-			documents = append(documents, s.hardwareDocument(c, h))
-		}
-		return s.list(c, pathHardware, documents)
+	if id := c.at(2); id == "" || id == "*" || id == "schema" || id == "firmware-compliance" || id == "discovery" {
+		return s.hardwareCollection(c)
 	}
 	h := s.findHardware("/rest/" + pathHardware + "/" + c.at(2))
 	if h == nil {
 		return Reply{}, notFound(c.uri)
 	}
-	switch {
-	case c.at(3) == "powerState" && c.method == http.MethodPut:
-		return s.putPower(c, h)
-	case c.at(3) == "remoteConsoleUrl" && c.method == http.MethodGet:
-		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" +
-			strings.ToLower(h.SerialNumber)}), nil
-	case c.at(3) == "" && c.method == http.MethodGet:
+	if c.method != http.MethodGet {
+		return s.changeHardware(c, h)
+	}
+	if c.at(3) == "" {
 		return s.entity(c, s.hardwareDocument(c, h)), nil
-	case c.at(3) == "" || c.at(3) == "powerState" || c.at(3) == "remoteConsoleUrl":
-		return Reply{}, methodNotAllowed(c.method)
+	}
+	if part := h.part(c); part != nil {
+		return jsonReply(http.StatusOK, part), nil
 	}
 	return Reply{}, notFound(c.uri)
 }
 
 func (s *Server) routeProfiles(c *call) (Reply, error) {
-	switch {
-	case c.at(2) == "":
+	if c.at(2) == "" {
 		return s.profileCollection(c)
-	case c.at(2) == "available-targets" && c.method == http.MethodGet:
-		return s.availableTargets(c)
+	}
+	if answer, found := s.available(c); found && c.method == http.MethodGet {
+		return answer, nil
 	}
 	p := s.findProfile("/rest/" + pathProfiles + "/" + c.at(2))
 	switch {
 	case p == nil:
 		return Reply{}, profileNotFound()
-	case c.at(3) == "compliance-preview" && c.method == http.MethodGet:
-		return s.compliancePreview(p)
+	case c.at(3) != "" && c.method == http.MethodGet:
+		return s.profilePart(c, p)
 	case c.at(3) != "":
 		return Reply{}, notFound(c.uri)
 	case c.method == http.MethodGet:
@@ -259,22 +248,4 @@ func (s *Server) minimum() int {
 		return min(300, s.current())
 	}
 	return s.MinimumVersion
-}
-
-func (s *Server) routeNamed(c *call, all []named, category string) (Reply, error) {
-	if c.method != http.MethodGet {
-		return Reply{}, methodNotAllowed(c.method)
-	}
-	documents := []map[string]any{}
-	for _, n := range all {
-		document := map[string]any{"uri": n.uri, "name": n.name, "category": category, "status": "OK", "eTag": "1"}
-		if c.at(2) != "" && sameURI(n.uri, "/rest/"+category+"/"+c.at(2)) {
-			return s.entity(c, document), nil
-		}
-		documents = append(documents, document)
-	}
-	if c.at(2) != "" {
-		return Reply{}, notFound(c.uri)
-	}
-	return s.list(c, category, documents)
 }

@@ -82,6 +82,15 @@ func (s *Server) start(c *call, op *operation) (Reply, error) {
 	return answer, nil
 }
 
+// change starts a task that checks something, unless check is nil, and changes something at its end.
+func (s *Server) change(c *call, t *task, check func() *Problem, apply func()) (Reply, error) {
+	nothing := func() {}
+	return s.start(c, &operation{
+		task: t, running: t.name, failed: "Unable to " + strings.ToLower(t.name) + " " + t.label + ".", check: check, begin: nothing,
+		finish: apply, broken: nothing,
+	})
+}
+
 func (s *Server) starting(op *operation) {
 	if op.over {
 		return

@@ -88,8 +88,8 @@ func (s *Server) findTemplate(uri string) *template {
 }
 
 func (s *Server) routeTemplates(c *call) (Reply, error) {
-	if c.method != http.MethodGet {
-		return Reply{}, methodNotAllowed(c.method)
+	if c.at(2) == "" && c.method != http.MethodGet {
+		return s.changeTemplate(c, nil)
 	}
 	if c.at(2) == "" {
 		documents := []map[string]any{}
@@ -98,14 +98,21 @@ func (s *Server) routeTemplates(c *call) (Reply, error) {
 		}
 		return s.list(c, pathTemplates, documents)
 	}
+	if answer, found := s.available(c); found && c.method == http.MethodGet {
+		return answer, nil
+	}
 	t := s.findTemplate("/rest/" + pathTemplates + "/" + c.at(2))
 	switch {
 	case t == nil:
 		return Reply{}, notFound(c.uri)
+	case c.at(3) == "" && c.method != http.MethodGet:
+		return s.changeTemplate(c, t)
 	case c.at(3) == "":
 		return s.entity(c, s.templateDocument(c, t)), nil
 	case c.at(3) == "new-profile" && c.at(4) == "":
 		return jsonReply(http.StatusOK, s.spell(s.newProfile(c, t))), nil
+	case c.at(3) == "transformation":
+		return jsonReply(http.StatusOK, transformed(c, s.templateDocument(c, t))), nil
 	}
 	return Reply{}, notFound(c.uri)
 }

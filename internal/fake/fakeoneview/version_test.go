@@ -115,7 +115,7 @@ func TestServer_contentTypeIsRequired(t *testing.T) {
 		{http.MethodPost, "", http.StatusUnsupportedMediaType},
 		{http.MethodPost, "text/plain", http.StatusUnsupportedMediaType},
 		{http.MethodPost, "application/json; charset=utf-8", http.StatusOK},
-		{http.MethodPatch, "application/json", http.StatusUnsupportedMediaType},
+		{http.MethodPatch, "text/plain", http.StatusUnsupportedMediaType},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), tt.method, "https://oneview"+loginPath, strings.NewReader("{}"))
 		if err != nil {
@@ -150,8 +150,8 @@ func TestServer_unknownPathsAnswer404(t *testing.T) {
 		}
 	}
 	for path, method := range map[string]string{
-		fleet.Hardware[0]: http.MethodDelete, fleet.Hardware[0] + "/powerState": http.MethodPost, fleet.TemplateURI: http.MethodPut,
-		"/rest/server-hardware": http.MethodPost, "/rest/tasks": http.MethodDelete, "/rest/enclosure-groups": http.MethodPost,
+		fleet.Hardware[0]: http.MethodPost, fleet.Hardware[0] + "/powerState": http.MethodPost, fleet.TemplateURI: http.MethodPost,
+		"/rest/server-hardware": http.MethodPut, "/rest/tasks": http.MethodDelete, "/rest/enclosure-groups": http.MethodPost,
 	} {
 		if got := a.do(method, path, map[string]any{}); got.status != http.StatusMethodNotAllowed {
 			t.Errorf("%s %s = %d, want 405", method, path, got.status)
