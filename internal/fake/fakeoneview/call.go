@@ -151,6 +151,10 @@ type Problem struct {
 	Actions []string // recommendedActions
 }
 
+func problem(code, action, format string, args ...any) *Problem {
+	return &Problem{Code: code, Message: fmt.Sprintf(format, args...), Actions: []string{action}}
+}
+
 // document returns the JSON of a problem.
 func (p Problem) document() map[string]any {
 	actions := []any{}

@@ -127,10 +127,7 @@ func (h *hardware) inUse() *Problem {
 	if h.profile == nil {
 		return nil
 	}
-	return &Problem{
-		Code: "ServerHardwareHasProfile", Message: "The server hardware " + h.link() + " has a profile.",
-		Actions: []string{"Remove the profile and try again."},
-	}
+	return problem("ServerHardwareHasProfile", "Remove the profile and try again.", "The server hardware %s has a profile.", h.link())
 }
 
 // patchHardware replaces one of the attributes that HPE's SDKs replace.

@@ -1,7 +1,6 @@
 package fakeoneview
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -73,10 +72,7 @@ func checkPower(h *hardware, control PowerControl) *Problem {
 	if control == Reset {
 		code = "INVALID_POWER_CONTROL_REQUEST_POWER_RESET_OFF" // the real code is not known
 	}
-	return &Problem{
-		Code: code, Message: fmt.Sprintf("The server hardware %s cannot be restarted because it is powered off.", h.link()),
-		Actions: []string{"Power on the server."},
-	}
+	return problem(code, "Power on the server.", "The server hardware %s cannot be restarted because it is powered off.", h.link())
 }
 
 // switching reports whether a change of power is in progress.

@@ -67,11 +67,8 @@ func checkOff(h *hardware) *Problem {
 	if h == nil || h.Power == Off {
 		return nil
 	}
-	return &Problem{
-		Code: "ServerHardwareIsPoweredOn", Message: "The profile operation did not succeed because server hardware " + h.link() +
-			" is powered on.",
-		Actions: []string{"Power off the server and try again."},
-	}
+	return problem("ServerHardwareIsPoweredOn", "Power off the server and try again.",
+		"The profile operation did not succeed because server hardware %s is powered on.", h.link())
 }
 
 func (s *Server) lockHardware(p *profile, state HardwareState) {
@@ -160,12 +157,9 @@ func checkOffFor(h *hardware, changed []string) *Problem {
 	if h == nil || h.Power == Off || len(changed) == 0 {
 		return nil
 	}
-	return &Problem{
-		Code: "ServerNotOffWithCauseForNoServerChange",
-		Message: "The requested changes cannot be applied because " + h.link() + " is powered on and the changes made to the following " +
-			"sections can only be applied when the power is off: * " + strings.Join(changed, " * "),
-		Actions: []string{"Power off the server or adjust the settings and retry."},
-	}
+	return problem("ServerNotOffWithCauseForNoServerChange", "Power off the server or adjust the settings and retry.",
+		"The requested changes cannot be applied because %s is powered on and the changes made to the following sections can only be "+
+			"applied when the power is off: * %s", h.link(), strings.Join(changed, " * "))
 }
 
 // patchProfile serves PATCH, which must have one replace operation.

@@ -1,7 +1,6 @@
 package fakeoneview
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -94,42 +93,28 @@ func (s *Server) checkFit(d draft, own *profile) *Problem {
 	name := text(d.document, "name")
 	for _, p := range s.profiles {
 		if p != own && strings.EqualFold(p.name(), name) {
-			return &Problem{ // the real code is not known
-				Code: "ProfileNameAlreadyExists", Message: fmt.Sprintf("A server profile with the name %q already exists.", name),
-				Actions: []string{"Specify a unique name and try again."},
-			}
+			return problem("ProfileNameAlreadyExists", "Specify a unique name and try again.", // the real code is not known
+				"A server profile with the name %q already exists.", name)
 		}
 	}
 	h := d.hardware
 	if h == nil || (own != nil && own.hardware == h) {
 		return nil
 	}
-	verify := []string{"Verify parameters and try again."}
+	const verify = "Verify parameters and try again."
 	switch {
 	case h.profile != nil:
-		return &Problem{
-			Code: "ProfileAlreadyExistsInServer", Message: "A profile is already assigned to the server hardware " + h.link() + ".",
-			Actions: []string{"Select another server hardware or remove the profile that is assigned to it."},
-		}
+		return problem("ProfileAlreadyExistsInServer", "Select another server hardware or remove the profile that is assigned to it.",
+			"A profile is already assigned to the server hardware %s.", h.link())
 	case h.Power != Off: // the real code is not known
-		return &Problem{
-			Code: "ServerHardwareIsPoweredOn", Message: "The server hardware " + h.link() + " is powered on.",
-			Actions: []string{"Power off the server and try again."},
-		}
+		return problem("ServerHardwareIsPoweredOn", "Power off the server and try again.", "The server hardware %s is powered on.", h.link())
 	case !sameURI(text(d.document, "serverHardwareTypeUri"), h.TypeURI):
-		return &Problem{
-			Code: "ServerHardwareTypeMismatch", Message: "The server hardware type of the profile is not that of " + h.link() + ".",
-			Actions: verify,
-		}
+		return problem("ServerHardwareTypeMismatch", verify, "The server hardware type of the profile is not that of %s.", h.link())
 	case !sameURI(text(d.document, "enclosureGroupUri"), h.GroupURI):
-		return &Problem{
-			Code: "EnclosureGroupMismatch", Message: "The enclosure group of the profile is not that of " + h.link() + ".", Actions: verify,
-		}
+		return problem("EnclosureGroupMismatch", verify, "The enclosure group of the profile is not that of %s.", h.link())
 	case h.Status != OK && !slices.Contains(d.force, "all") && !slices.Contains(d.force, "ignoreserverhealth"):
-		return &Problem{
-			Code: "ServerHardwareStatusNotOK", Message: `The selected server hardware has health status other than "OK".`,
-			Actions: []string{"Resolve the health problem or use force."},
-		}
+		return problem("ServerHardwareStatusNotOK", "Resolve the health problem or use force.",
+			`The selected server hardware has health status other than "OK".`)
 	}
 	return nil
 }

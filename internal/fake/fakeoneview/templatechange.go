@@ -69,10 +69,8 @@ func (s *Server) saveTemplate(c *call, t *template, act string) (Reply, error) {
 func (s *Server) linked(t *template) *Problem {
 	for _, p := range s.profiles {
 		if p.template == t {
-			return &Problem{
-				Code: "ServerProfileTemplateInUse", Message: "The server profile " + p.name() + " is linked to the template.",
-				Actions: []string{"Unlink the server profiles and try again."},
-			}
+			return problem("ServerProfileTemplateInUse", "Unlink the server profiles and try again.",
+				"The server profile %s is linked to the template.", p.name())
 		}
 	}
 	return nil
