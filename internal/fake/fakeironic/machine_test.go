@@ -27,6 +27,7 @@ func TestMachine_powerCyclesPerOperation(t *testing.T) {
 	direct := map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"}
 	deploy := func(a *api, uuid string) { a.provision(uuid, "active"); a.state(uuid, "active") }
 	undeploy := func(a *api, uuid string) { a.provision(uuid, "deleted"); a.state(uuid, "available") }
+	to := func(target string) func(*api, string) { return func(a *api, uuid string) { a.power(uuid, target) } }
 	for name, tt := range map[string]struct {
 		boot    string
 		info    map[string]any
@@ -71,27 +72,13 @@ func TestMachine_powerCyclesPerOperation(t *testing.T) {
 				undeploy(a, uuid)
 			}, 0, "power on", false,
 		},
-		"on": {"fake", map[string]any{}, nil, func(a *api, uuid string) {
-			a.power(uuid, "power on")
-		}, 1, "power on", true},
-		"on, when on": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
-			a.power(uuid, "power on")
-		}, 0, "power on", false},
-		"off": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
-			a.power(uuid, "power off")
-		}, 0, "power off", true},
-		"off, when off": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) {
-			a.power(uuid, "soft power off")
-		}, 0, "power off", false},
-		"restart, when on": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
-			a.power(uuid, "rebooting")
-		}, 1, "power on", true},
-		"soft restart, when on": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
-			a.power(uuid, "soft rebooting")
-		}, 1, "power on", true},
-		"restart, when off": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) {
-			a.power(uuid, "rebooting")
-		}, 1, "power on", true},
+		"on":                    {"fake", map[string]any{}, nil, to("power on"), 1, "power on", true},
+		"on, when on":           {"fake", map[string]any{}, []string{"power on"}, to("power on"), 0, "power on", false},
+		"off":                   {"fake", map[string]any{}, []string{"power on"}, to("power off"), 0, "power off", true},
+		"off, when off":         {"fake", map[string]any{}, []string{"power off"}, to("soft power off"), 0, "power off", false},
+		"restart, when on":      {"fake", map[string]any{}, []string{"power on"}, to("rebooting"), 1, "power on", true},
+		"soft restart, when on": {"fake", map[string]any{}, []string{"power on"}, to("soft rebooting"), 1, "power on", true},
+		"restart, when off":     {"fake", map[string]any{}, []string{"power off"}, to("rebooting"), 1, "power on", true},
 		"verification by an admin": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) {
 			a.provision(uuid, "manage")
 		}, 0, "power off", false},

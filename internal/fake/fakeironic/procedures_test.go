@@ -36,10 +36,7 @@ func TestSitePolicy_answersAsIronic(t *testing.T) {
 			`"args": {"l":[{"secret":"******"}],"password":"******"}`,
 		},
 		"secrets in lists on 21.4": {"1.82", "1.82", "POST", "deploy_templates", template, 201, `"secret":"z"`},
-		"templates before 1.55": {
-			"1.115", "1.54", "GET", "deploy_templates", "", 404,
-			"The API version does not allow deploy templates",
-		},
+		"templates before 1.55":    {"1.115", "1.54", "GET", "deploy_templates", "", 404, "The API version does not allow deploy templates"},
 		"a template before 1.55": {
 			"1.115", "1.54", "POST", "deploy_templates", template, 405,
 			"The API version does not allow deploy templates",
@@ -56,11 +53,8 @@ func TestSitePolicy_answersAsIronic(t *testing.T) {
 			"1.115", "1.112", "POST", "runbooks", strings.Replace(runbook, "bios", "dvd", 1), 400,
 			"'dvd' is not one of ['vendor', 'power', 'management'",
 		},
-		"rules before 1.96": {
-			"1.115", "1.95", "GET", "inspection_rules", "", 404,
-			"The API version does not allow inspection rules",
-		},
-		"a sensitive rule": {"1.115", "1.96", "POST", "inspection_rules", rule, 201, `"conditions": null`},
+		"rules before 1.96": {"1.115", "1.95", "GET", "inspection_rules", "", 404, "The API version does not allow inspection rules"},
+		"a sensitive rule":  {"1.115", "1.96", "POST", "inspection_rules", rule, 201, `"conditions": null`},
 		"a rule without conditions": {
 			"1.115", "1.96", "POST", "inspection_rules", strings.Replace(rule, `"conditions": [], `, "", 1),
 			500, "'NoneType' object is not iterable",

@@ -64,18 +64,15 @@ func TestTokens(t *testing.T) {
 		return `{"methods":["application_credential"],"application_credential":{` + credential + `,"secret":"` + right + `"}}`
 	}
 	inA := fakekeystone.Identity{UserID: "a-member-id", ProjectID: "tenant-a-id", Roles: []string{"member", "reader"}}
-	nowhere := fakekeystone.Identity{UserID: "a-member-id"}
+	nowhere, none := fakekeystone.Identity{UserID: "a-member-id"}, fakekeystone.Identity{}
 	for name, tt := range map[string]struct {
 		identity, scope string
 		status          int
 		asked           string
 		want            fakekeystone.Identity
 	}{
-		"names": {by(member, right), tenantA, 201, "password a-member@Default for tenant-a@#default", inA},
-		"IDs": {
-			by(`"id":"a-member-id"`, right), `{"project":{"id":"tenant-a-id"}}`, 201,
-			"password #a-member-id for #tenant-a-id", inA,
-		},
+		"names":    {by(member, right), tenantA, 201, "password a-member@Default for tenant-a@#default", inA},
+		"IDs":      {by(`"id":"a-member-id"`, right), `{"project":{"id":"tenant-a-id"}}`, 201, "password #a-member-id for #tenant-a-id", inA},
 		"no scope": {by(member, right), "", 201, "password a-member@Default", nowhere},
 		"unscoped": {by(member, right), `"unscoped"`, 201, "password a-member@Default", nowhere},
 		"system": {by(`"id":"sys-member-id"`, right), `{"system":{"all":true}}`, 201, "password #sys-member-id for " +
@@ -88,52 +85,37 @@ func TestTokens(t *testing.T) {
 		"credential with a scope": {
 			app(`"id":"a-member-app-id"`), tenantA, 401,
 			"application_credential #a-member-app-id for tenant-a@#default",
-			fakekeystone.Identity{},
+			none,
 		},
 		"credential of another user": {
 			app(`"name":"a-member-app","user":{"id":"a-admin-id"}`), "", 401,
 			"application_credential a-member-app of #a-admin-id",
-			fakekeystone.Identity{},
+			none,
 		},
-		"wrong password": {
-			by(member, "wrong"), tenantA, 401, "password a-member@Default for tenant-a@#default",
-			fakekeystone.Identity{},
-		},
-		"no such user": {
-			by(`"id":"none"`, right), tenantA, 401, "password #none for tenant-a@#default",
-			fakekeystone.Identity{},
-		},
-		"no such project": {
-			by(member, right), `{"project":{"id":"none"}}`, 401, "password a-member@Default for #none",
-			fakekeystone.Identity{},
-		},
+		"wrong password":  {by(member, "wrong"), tenantA, 401, "password a-member@Default for tenant-a@#default", none},
+		"no such user":    {by(`"id":"none"`, right), tenantA, 401, "password #none for tenant-a@#default", none},
+		"no such project": {by(member, right), `{"project":{"id":"none"}}`, 401, "password a-member@Default for #none", none},
 		"no role in the project": {
 			by(member, right), `{"project":{"id":"tenant-b-id"}}`, 401,
 			"password a-member@Default for #tenant-b-id",
-			fakekeystone.Identity{},
+			none,
 		},
-		"no role on the system": {
-			by(member, right), `{"system":{"all":true}}`, 401, "password a-member@Default for the system",
-			fakekeystone.Identity{},
-		},
+		"no role on the system": {by(member, right), `{"system":{"all":true}}`, 401, "password a-member@Default for the system", none},
 		"no role on the domain": {
 			by(member, right), `{"domain":{"id":"default"}}`, 401,
 			"password a-member@Default for domain @#default",
-			fakekeystone.Identity{},
+			none,
 		},
-		"a user without a domain": {
-			by(`"name":"a-member"`, right), tenantA, 400, "password a-member for tenant-a@#default",
-			fakekeystone.Identity{},
-		},
+		"a user without a domain": {by(`"name":"a-member"`, right), tenantA, 400, "password a-member for tenant-a@#default", none},
 		"a project without a domain": {
 			by(member, right), `{"project":{"name":"tenant-a"}}`, 400,
 			"password a-member@Default for tenant-a",
-			fakekeystone.Identity{},
+			none,
 		},
 		"a domain that does not exist": {
 			by(`"name":"a-member","domain":{"name":"none"}`, right), tenantA, 401,
 			"password a-member@none for tenant-a@#default",
-			fakekeystone.Identity{},
+			none,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
