@@ -39,6 +39,13 @@ func login(t *testing.T, fake *fakeoneview.Server) *api {
 	return a
 }
 
+// start makes a server with blades, and opens a session.
+func start(t *testing.T, fake *fakeoneview.Server, blades int) (*fakeoneview.Server, *api, fakeoneview.Fleet) {
+	t.Helper()
+	fleet := fake.AddBlades(blades)
+	return fake, login(t, fake), fleet
+}
+
 // text1 returns a string member of the body.
 func (a answer) text1(key string) string {
 	value, _ := a.body[key].(string)

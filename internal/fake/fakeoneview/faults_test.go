@@ -75,9 +75,7 @@ func TestFault_refusalHasNoEffect(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var fake fakeoneview.Server
-			fleet := fake.AddBlades(1)
-			a := login(t, &fake)
+			fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 			profile := a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web")
 			fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: tt.effect})
 			got := a.do(http.MethodPost, profilesPath, profile)
@@ -99,9 +97,7 @@ func TestFault_connectionBreaksBeforeOrAfterTheEffect(t *testing.T) {
 		effect   fakeoneview.Effect
 		profiles int
 	}{{"before", fakeoneview.Drop(), 0}, {"after", fakeoneview.LoseAnswer(), 1}} {
-		var fake fakeoneview.Server
-		fleet := fake.AddBlades(1)
-		a := login(t, &fake)
+		fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 		profile := a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web")
 		fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: tt.effect})
 		if _, err := a.try(http.MethodPost, profilesPath, profile); !errors.Is(err, syscall.ECONNRESET) {
@@ -145,9 +141,7 @@ func TestFault_formsOfAcceptedAnswer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var fake fakeoneview.Server
-			fleet := fake.AddBlades(1)
-			a := login(t, &fake)
+			fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 			for _, effect := range tt.effects {
 				fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: effect})
 			}
@@ -176,9 +170,7 @@ func TestFault_taskFailsBeforeOrAfterTheProfileExists(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var fake fakeoneview.Server
-			fleet := fake.AddBlades(1)
-			a := login(t, &fake)
+			fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 			fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: tt.effect})
 			task := a.create(fleet.TemplateURI, fleet.Hardware[0], "web")
 			task.wantTask(t, fakeoneview.TaskError, "MacTypeDiffGlobalMacType")
@@ -223,9 +215,7 @@ func TestFault_deleteAndPowerFailHalfDone(t *testing.T) {
 
 func TestFault_warningIsSuccess(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	fake.Inject(fakeoneview.Fault{
 		Method: http.MethodPost, Path: postProfiles,
 		Effect: fakeoneview.Warn(fakeoneview.Problem{Code: "OLD_FIRMWARE"}),
@@ -240,9 +230,7 @@ func TestFault_warningIsSuccess(t *testing.T) {
 func TestFault_slowStuckAndForgottenTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeoneview.Server{StepTime: time.Second}
-		fleet := fake.AddBlades(3)
-		a := login(t, fake)
+		fake, a, fleet := start(t, &fakeoneview.Server{StepTime: time.Second}, 3)
 		var tasks []string
 		for i, effect := range []fakeoneview.Effect{fakeoneview.SlowTask(3), fakeoneview.StuckTask(), fakeoneview.ForgetTask()} {
 			profile := a.newProfile(fleet.TemplateURI, fleet.Hardware[i], fleet.Hardware[i])
@@ -287,9 +275,7 @@ func TestFault_editsBodies(t *testing.T) {
 
 func TestFault_severalOnOneRequest(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	for _, effect := range []fakeoneview.Effect{fakeoneview.FailApply(macTypeProblem(), false), fakeoneview.LoseAnswer()} {
 		fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: effect})
 	}

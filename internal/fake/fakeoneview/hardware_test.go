@@ -135,9 +135,7 @@ func TestPower_statesOfAChange(t *testing.T) {
 func TestPower_lockedDuringOtherOperations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeoneview.Server{StepTime: time.Second}
-		fleet := fake.AddBlades(2)
-		a := login(t, fake)
+		_, a, fleet := start(t, &fakeoneview.Server{StepTime: time.Second}, 2)
 		a.begin(http.MethodPost, "/rest/server-profiles", a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web"))
 		a.begin(http.MethodPut, fleet.Hardware[1]+"/powerState", power("On", "MomentaryPress"))
 		time.Sleep(2 * time.Second)

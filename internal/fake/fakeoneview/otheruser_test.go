@@ -63,9 +63,7 @@ func TestOtherUser_actsBetweenSteps(t *testing.T) {
 
 func TestOtherUser_hookBeforeEndSeesTheOperation(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	var seen []fakeoneview.Profile
 	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: fakeoneview.BeforeEnd(func() {
 		seen = fake.Profiles()
@@ -173,9 +171,7 @@ func TestHarm_countsAttempts(t *testing.T) {
 func TestOtherUser_releasingEndsAnOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeoneview.Server{StepTime: time.Second}
-		fleet := fake.AddBlades(2)
-		a := login(t, fake)
+		fake, a, fleet := start(t, &fakeoneview.Server{StepTime: time.Second}, 2)
 		task := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web"))
 		on := a.begin(http.MethodPut, fleet.Hardware[1]+"/powerState", power("On", "MomentaryPress"))
 		time.Sleep(2 * time.Second)
@@ -244,9 +240,7 @@ func TestOtherUser_markedProfileIsTheirs(t *testing.T) {
 func TestRestart_endsSessionsAndTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeoneview.Server{StepTime: time.Second}
-		fleet := fake.AddBlades(2)
-		a := login(t, fake)
+		fake, a, fleet := start(t, &fakeoneview.Server{StepTime: time.Second}, 2)
 		running := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "a"))
 		time.Sleep(2 * time.Second)
 		fresh := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[1], "b"))
@@ -288,9 +282,7 @@ func TestSession_expiredAnswers401(t *testing.T) {
 
 func TestOtherUser_addProfile(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(2)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 2)
 	linked := fake.AddProfile(fakeoneview.NewProfile{Name: "linked", HardwareURI: fleet.Hardware[0], TemplateURI: fleet.TemplateURI})
 	unlinked := fake.AddProfile(fakeoneview.NewProfile{
 		Name: "unlinked", HardwareURI: fleet.Hardware[1], TemplateURI: fleet.TemplateURI,

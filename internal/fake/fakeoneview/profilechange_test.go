@@ -85,9 +85,7 @@ func TestProfile_plainConflictChangesNothing(t *testing.T) {
 func TestProfile_lockedDuringAnOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeoneview.Server{StepTime: time.Second}
-		fleet := fake.AddBlades(1)
-		a := login(t, fake)
+		fake, a, fleet := start(t, &fakeoneview.Server{StepTime: time.Second}, 1)
 		a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web"))
 		time.Sleep(2 * time.Second)
 		uri := fake.Profiles()[0].URI
@@ -261,9 +259,7 @@ func TestProfile_deleteOfTheCollection(t *testing.T) {
 
 func TestProfile_withoutServerNeedsTypeAndGroup(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	profile := a.newProfile(fleet.TemplateURI, "", "spare")
 	a.get(a.begin(http.MethodPost, profilesPath, profile)).wantTask(t, fakeoneview.TaskCompleted, "")
 	if got := fmt.Sprint(a.get(fake.Profiles()[0].URI).body["serverHardwareUri"]); got != "<nil>" {

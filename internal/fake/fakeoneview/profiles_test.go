@@ -178,9 +178,7 @@ func TestProfile_forceIgnoresHealth(t *testing.T) {
 
 func TestProfile_invalidIsRefused(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	_, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	for field, value := range map[string]any{
 		"name": " ", "serverHardwareUri": "/rest/server-hardware/X", "serverProfileTemplateUri": "/rest/server-profile-templates/X",
 	} {
@@ -201,9 +199,7 @@ func TestProfile_invalidIsRefused(t *testing.T) {
 
 func TestProfile_onlyNewProfileHasTheTemplatesSections(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(2)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 2)
 	draft := a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "whole")
 	for _, key := range []string{"uri", "serialNumber", "uuid", "enclosureUri", "enclosureBay", "taskUri", "created", "modified"} {
 		if value, there := draft[key]; value != nil || !there {
@@ -226,9 +222,7 @@ func TestProfile_onlyNewProfileHasTheTemplatesSections(t *testing.T) {
 
 func TestProfile_unlinkedHasNoCompliance(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	fake, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	profile := a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web")
 	profile["serverProfileTemplateUri"] = ""
 	a.get(a.begin(http.MethodPost, profilesPath, profile)).wantTask(t, fakeoneview.TaskCompleted, "")
@@ -244,9 +238,7 @@ func TestProfile_unlinkedHasNoCompliance(t *testing.T) {
 func TestProfile_firstOfTwoGetsTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeoneview.Server{StepTime: time.Second}
-		fleet := fake.AddBlades(1)
-		a := login(t, fake)
+		_, a, fleet := start(t, &fakeoneview.Server{StepTime: time.Second}, 1)
 		first := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "first"))
 		second := a.begin(http.MethodPost, profilesPath, a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "second"))
 		time.Sleep(3 * time.Second)

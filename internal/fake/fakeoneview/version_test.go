@@ -92,9 +92,7 @@ func TestVersion_wrongTypeIsRefused(t *testing.T) {
 		{"1600", "", ""},
 		{"1200", "ServerProfileV11", ""},
 	} {
-		var fake fakeoneview.Server
-		fleet := fake.AddBlades(1)
-		a := login(t, &fake)
+		_, a, fleet := start(t, &fakeoneview.Server{}, 1)
 		a.version = tt.version
 		profile := a.newProfile(fleet.TemplateURI, fleet.Hardware[0], "web")
 		profile["type"] = tt.profileType
@@ -136,9 +134,7 @@ func TestServer_contentTypeIsRequired(t *testing.T) {
 
 func TestServer_unknownPathsAnswer404(t *testing.T) {
 	t.Parallel()
-	var fake fakeoneview.Server
-	fleet := fake.AddBlades(1)
-	a := login(t, &fake)
+	_, a, fleet := start(t, &fakeoneview.Server{}, 1)
 	for _, path := range []string{
 		"/", "/rest", "/rest/nothing", "/rest/server-hardware/0", fleet.Hardware[0] + "/nothing", "/rest/server-profile-templates/0",
 		fleet.TemplateURI + "/nothing", fleet.TemplateURI + "//new-profile", "/rest/server-profiles/0",
