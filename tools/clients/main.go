@@ -1,4 +1,5 @@
-// Command clients runs the tests of other clients of Ironic, which no one here wrote, on the fake, as Ironic 21.4 and as Ironic 39.
+// Command clients runs the tests of other clients of Ironic, which no one here wrote, on the fake, as Ironic 21.4 and as Ironic 39, and lets
+// clients of BMCs do what they can on the fake BMC.
 //
 //	clients [SUITE...]    without SUITE, all
 //
@@ -39,6 +40,7 @@ type suite struct {
 	name    string
 	prepare func(ctx context.Context, dir string) error // makes what run needs in dir
 	run     func(ctx context.Context, dir string, v version) (*results, error)
+	ofBMC   bool // it runs on the fake BMC, which has no versions
 
 	unconcerned []unconcerned
 }
@@ -81,10 +83,14 @@ func run(ctx context.Context, names []string) (err error) {
 		if err := s.prepare(ctx, place); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		for _, v := range versions {
+		on := versions
+		if s.ofBMC {
+			on = []version{{}}
+		}
+		for _, v := range on {
 			got, err := s.run(ctx, place, v)
 			if err != nil {
-				return fmt.Errorf("%s, Ironic %s: %w", s.name, v.ironic, err)
+				return fmt.Errorf("%s: %w", s.on(v), err)
 			}
 			if err := s.judge(v, got); err != nil {
 				faults = append(faults, err)
@@ -92,6 +98,14 @@ func run(ctx context.Context, names []string) (err error) {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// on names the suite and what it runs on.
+func (s *suite) on(v version) string {
+	if s.ofBMC {
+		return s.name + ", BMC"
+	}
+	return s.name + ", Ironic " + v.ironic
 }
 
 // judge prints how many tests passed, and returns an error if others failed than those that may.
@@ -110,7 +124,7 @@ func (s *suite) judge(v version, got *results) error {
 			may[at]++
 		}
 	}
-	fmt.Printf("%s, Ironic %s: %d passed, %d skipped, %d failed\n", s.name, v.ironic, counts["PASS"], counts["SKIP"], counts["FAIL"])
+	fmt.Printf("%s: %d passed, %d skipped, %d failed\n", s.on(v), counts["PASS"], counts["SKIP"], counts["FAIL"])
 	for i, u := range s.unconcerned {
 		if !u.isOf(v) {
 			continue
@@ -128,5 +142,5 @@ func (s *suite) judge(v version, got *results) error {
 	}
 	_, _ = os.Stderr.Write(got.said.Bytes())
 	slices.Sort(wrong)
-	return fmt.Errorf("%s, Ironic %s: %s", s.name, v.ironic, strings.Join(wrong, "; "))
+	return fmt.Errorf("%s: %s", s.on(v), strings.Join(wrong, "; "))
 }

@@ -20,6 +20,8 @@ var suites = []suite{
 		volumes,
 		{"test_update_portgroup_add", "it wants properties at 1.23, which Ironic 39 hides", "39"},
 	}},
+	{name: "sushy", prepare: installBMCClients, run: bmcClient("Sushy"), ofBMC: true},
+	{name: "ipmitool", prepare: installBMCClients, run: bmcClient("IPMITool"), ofBMC: true},
 }
 
 var volumes = unconcerned{tests: "volume_(connector|target)", why: "the fake has no volumes, and refuses new ones"}

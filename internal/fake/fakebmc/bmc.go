@@ -144,6 +144,9 @@ func (b *BMC) manager() string { return root + "/Managers/" + b.config.Name }
 
 func (b *BMC) chassis() string { return root + "/Chassis/" + b.config.Name }
 
+// Config returns how the BMC was configured, with what was not.
+func (b *BMC) Config() Config { return b.config }
+
 // Name returns the name of the machine.
 func (b *BMC) Name() string { return b.config.Name }
 

@@ -10,7 +10,7 @@ func rootDocument(*call) object {
 	return document(root, "ServiceRoot.v1_5_0", "Root Service", object{
 		"Id": "RootService", "RedfishVersion": "1.11.0", "UUID": "92384634-2938-2342-8820-489239905423", "Product": "Contoso BMC",
 		"Systems": link(root + "/Systems"), "Managers": link(root + "/Managers"), "Chassis": link(root + "/Chassis"),
-		"SessionService": link(root + "/SessionService"), "UpdateService": link(updatePath), "Tasks": link(root + "/TaskService"),
+		"SessionService": link(root + "/SessionService"), "AccountService": link(accountsPath), "UpdateService": link(updatePath), "Tasks": link(root + "/TaskService"),
 		"Registries": link(root + "/Registries"), "Links": object{"Sessions": link(sessionsPath)},
 	})
 }
@@ -116,7 +116,7 @@ func managerDocument(c *call) object {
 	return document(path, "Manager.v1_10_0", "Manager of "+b.config.Name, object{
 		"ManagerType": "BMC", "FirmwareVersion": b.firmware[componentBMC], "Model": b.config.Model, "UUID": b.uuid("manager"),
 		"Status":     healthy(),
-		"PowerState": "On", "VirtualMedia": link(path + "/VirtualMedia"),
+		"PowerState": "On", "VirtualMedia": link(path + "/VirtualMedia"), "LogServices": link(path + "/LogServices"),
 		"Links": object{"ManagerForServers": links(b.Path()), "ManagerForChassis": links(b.chassis())},
 		"Actions": object{"#Manager.Reset": object{
 			"target": path + "/Actions/Manager.Reset", "ResetType@Redfish.AllowableValues": []string{"GracefulRestart", "ForceRestart"},
@@ -140,7 +140,8 @@ func chassisDocument(c *call) object {
 	return document(b.chassis(), "Chassis.v1_14_0", "Chassis of "+b.config.Name, object{
 		"ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"PowerState": power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
-		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Links": object{
+		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Power": link(b.chassis() + "/Power"),
+		"Thermal": link(b.chassis() + "/Thermal"), "Links": object{
 			"ComputerSystems": links(b.Path()),
 			"ManagedBy":       links(b.manager()),
 		},

@@ -34,6 +34,12 @@ var resources = []resource{
 		get:    func(c *call) object { _, s := sessionNamed(c); return s.document() },
 	},
 
+	{path: accountsPath, get: accountServiceDocument},
+	{path: accountsPath + "/Roles", get: func(c *call) object { return collection(c.path, "Role", []string{c.path + "/Administrator"}) }},
+	{path: accountsPath + "/Roles/Administrator", get: roleDocument},
+	{path: accountsPath + "/Accounts", get: func(c *call) object { return collection(c.path, "ManagerAccount", accountPaths(c)) }},
+	{path: accountsPath + "/Accounts/{machine}", get: accountDocument},
+
 	{path: root + "/Systems", get: func(c *call) object { return collection(c.path, "ComputerSystem", c.paths((*BMC).Path)) }},
 	{path: systemPath, get: systemDocument, patch: changeSystem},
 	{path: systemPath + "/Actions/ComputerSystem.Reset", post: reset},
@@ -67,6 +73,9 @@ var resources = []resource{
 	{path: root + "/Managers", get: func(c *call) object { return collection(c.path, "Manager", c.paths((*BMC).manager)) }},
 	{path: managerPath, get: managerDocument},
 	{path: managerPath + "/Actions/Manager.Reset", post: resetManager},
+	{path: managerPath + "/LogServices", get: func(c *call) object { return collection(c.path, "LogService", []string{c.path + "/SEL"}) }},
+	{path: managerPath + "/LogServices/SEL", get: logDocument},
+	{path: managerPath + "/LogServices/SEL/Entries", get: func(c *call) object { return collection(c.path, "LogEntry", nil) }},
 	{path: managerPath + "/VirtualMedia", get: mediaCollection},
 	{path: managerPath + mediaPath, get: mediaDocument, patch: changeMedia, exists: hasDrive},
 	{path: managerPath + mediaPath + "/Actions/VirtualMedia.InsertMedia", post: insertMedia, exists: hasDrive},
@@ -78,6 +87,8 @@ var resources = []resource{
 
 	{path: root + "/Chassis", get: func(c *call) object { return collection(c.path, "Chassis", c.paths((*BMC).chassis)) }},
 	{path: chassisPath, get: chassisDocument, patch: changeChassis},
+	{path: chassisPath + "/Power", get: powerDocument},
+	{path: chassisPath + "/Thermal", get: thermalDocument},
 	{path: chassisPath + "/NetworkAdapters", get: func(c *call) object {
 		return collection(c.path, "NetworkAdapter", []string{c.path + "/" + adapterName})
 	}},

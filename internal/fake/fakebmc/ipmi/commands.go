@@ -27,6 +27,7 @@ const (
 	chassis     = 0x00
 	application = 0x06
 	storage     = 0x0a
+	transport   = 0x0c
 )
 
 // request is a command that a client sent.
@@ -54,8 +55,18 @@ var commands = map[[2]byte]command{
 	{application, 0x3b}: {"Set Session Privilege Level", user, 1, setPrivilege},
 	{application, 0x3c}: {"Close Session", user, 4, closeSession},
 	{application, 0x54}: {"Get Channel Cipher Suites", none, 3, getSuites},
-	{storage, 0x20}:     {"Get SDR Repository Info", user, 0, nothing}, // no sensors
-	{storage, 0x40}:     {"Get SEL Info", user, 0, nothing},            // no events
+	{application, 0x41}: {"Get Channel Access", user, 2, getChannelAccess},
+	{application, 0x42}: {"Get Channel Info", user, 1, getChannel},
+	{application, 0x44}: {"Get User Access", operator, 2, getUserAccess},
+	{application, 0x46}: {"Get User Name", operator, 1, getUserName},
+	{storage, 0x10}:     {"Get FRU Inventory Area Info", user, 1, getInventorySize},
+	{storage, 0x11}:     {"Read FRU Data", user, 4, readInventory},
+	{storage, 0x20}:     {"Get SDR Repository Info", user, 0, getRepository},
+	{storage, 0x22}:     {"Reserve SDR Repository", user, 0, func(*request) (completion, []byte) { return ok, []byte{1, 0} }},
+	{storage, 0x23}:     {"Get SDR", user, 6, getRecord},
+	{storage, 0x40}:     {"Get SEL Info", user, 0, noEvents},
+	{storage, 0x48}:     {"Get SEL Time", user, 0, getTime},
+	{transport, 0x02}:   {"Get LAN Configuration Parameters", operator, 4, getNetwork},
 	{chassis, 0x00}: {"Get Chassis Capabilities", user, 0, func(*request) (completion, []byte) {
 		return ok, []byte{0, 0x20, 0x20, 0x20, 0x20}
 	}},
@@ -104,15 +115,15 @@ func (s *Server) level(one *session) privilege {
 func getDeviceID(*request) (completion, []byte) {
 	const (
 		version  = 0x02 // of IPMI: 2.0
-		support  = 0x80 // the BMC is a chassis device
+		support  = 0x8e // the BMC is a chassis device and has an SDR repository, a SEL and a FRU inventory
 		firmware = 1
 	)
 	manufacturer, product := []byte{0, 0, 0}, []byte{0, 0} // 0: not specified
 	return ok, append([]byte{0x20, 0x01, firmware, 0x00, version, support, manufacturer[0], manufacturer[1], manufacturer[2]}, product...)
 }
 
-// nothing says that a repository or a log is empty: version, no records, free space, times, and what it supports.
-func nothing(*request) (completion, []byte) {
+// noEvents says of the log of events: version, no records, free space, times, and what it supports.
+func noEvents(*request) (completion, []byte) {
 	return ok, []byte{0x51, 0, 0, 0xff, 0x0f, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 }
 

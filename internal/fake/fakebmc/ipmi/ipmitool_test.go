@@ -175,13 +175,17 @@ func TestAccIPMITool_agrees(t *testing.T) {
 	}
 }
 
-// The machine has no sensors and no events: their lists are empty, which is no error.
-func TestAccIPMITool_emptyLists(t *testing.T) {
+// The machine has no sensors and no events: their lists are empty, which is no error. It knows its product, its network and its user.
+func TestAccIPMITool_inventory(t *testing.T) {
 	t.Parallel()
 	_, i, _ := startTool(t)
-	i.must("SEL has no entries", "sel list")
-	i.must("Entries          : 0", "sel info")
-	i.must("Record Count                        : 0", "sdr info")
+	for command, mention := range map[string]string{
+		"sel list": "SEL has no entries", "sel info": "Entries          : 0", "sdr info": "Record Count                        : 1",
+		"sdr list all": "BMC", "sensor": "", "fru print": "Product Manufacturer  : Contoso", "lan print 1": "Static Address",
+		"user list 1": "ADMINISTRATOR", "channel info 1": "802.3 LAN", "sel time get": "",
+	} {
+		i.must(mention, command)
+	}
 }
 
 func TestAccIPMITool_faults(t *testing.T) {
