@@ -35,7 +35,6 @@ func main() {
 	}
 }
 
-// options are the flags.
 type options struct {
 	listen, listenTLS, caFile string
 	ipmi                      []string
@@ -49,7 +48,6 @@ type options struct {
 	vmFolder, vmTaps          string
 }
 
-// run serves until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
@@ -131,7 +129,6 @@ func announce(stdout io.Writer, b *fakebmc.BMC, address string) error {
 	return err
 }
 
-// parse reads the flags.
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("fakebmc", flag.ContinueOnError)
@@ -171,7 +168,6 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// machine describes the nth machine.
 func (o options) machine(n int) fakebmc.Config {
 	return fakebmc.Config{
 		Name: fmt.Sprintf("m%d", n), Username: o.username, Password: o.password, UpdateTime: o.updateTime, RestartTime: o.restartTime,

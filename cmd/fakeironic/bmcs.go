@@ -12,7 +12,6 @@ type bmcs struct {
 	names    []string
 }
 
-// add adds a value of -bmcs.
 func (b *bmcs) add(value string) error {
 	for _, one := range strings.Split(value, ",") {
 		one = strings.TrimSpace(one)

@@ -61,7 +61,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // mostNotes is how many notes are printed. A seed of a large site may have a note for each node.
 const mostNotes = 20
 
-// tell prints notes on the seed.
 func tell(stderr io.Writer, notes []string) {
 	for i, note := range notes {
 		if i == mostNotes {

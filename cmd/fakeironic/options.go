@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// options are what the flags say.
 type options struct {
 	listen             string
 	nodes              int
@@ -81,7 +80,6 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 
 var versionPattern = regexp.MustCompile(`^1\.([1-9][0-9]{0,2})$`)
 
-// check refuses values that make no sense.
 func (o *options) check() error {
 	minor := 0
 	if found := versionPattern.FindStringSubmatch(o.maxMicroversion); found != nil {

@@ -57,7 +57,6 @@ func TestReadOptions_helpNamesEachFlagAndState(t *testing.T) {
 	}
 }
 
-// file writes a file of the test.
 func file(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nodes.json")

@@ -38,7 +38,6 @@ type options struct {
 	caFile   string
 }
 
-// run serves until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var fake fakeoneview.Server
 	o, err := parse(&fake, args)

@@ -29,7 +29,6 @@ var settings = []setting{
 	{name: "BoardRevision", kind: "String", standard: "A2", readOnly: true},
 }
 
-// biosRegistry is the name of the attribute registry.
 const biosRegistry = "BiosAttributeRegistryContoso.v1_0_0"
 
 func biosDefaults() object {
@@ -40,7 +39,6 @@ func biosDefaults() object {
 	return values
 }
 
-// check reports whether a value fits.
 func (s setting) check(value any) bool {
 	switch s.kind {
 	case "Enumeration":
@@ -57,7 +55,6 @@ func (s setting) check(value any) bool {
 	return valid && len(text) <= s.longest
 }
 
-// changeBIOS answers PATCH of the pending settings.
 func changeBIOS(c *call) *fault {
 	wanted, _ := c.body["Attributes"].(object)
 	for key, value := range wanted {
@@ -90,7 +87,6 @@ func resetBIOS(c *call) (reply, *fault) {
 	return done(nil)
 }
 
-// applyBIOS applies the pending settings.
 func (b *BMC) applyBIOS() {
 	if len(b.bios.pending) == 0 {
 		return
@@ -102,7 +98,6 @@ func (b *BMC) applyBIOS() {
 	b.note(Configured, "BIOS settings")
 }
 
-// biosDocument shows the BIOS and its settings.
 func biosDocument(c *call) object {
 	b := c.bmc
 	b.mu.Lock()
@@ -138,7 +133,6 @@ func clone(values object) object {
 	return copied
 }
 
-// biosRegistryDocument is the attribute registry.
 func biosRegistryDocument(c *call) object {
 	var attributes []object
 	for _, s := range settings {
@@ -172,7 +166,6 @@ var messages = map[string]string{
 	"PropertyUnknown": "The property %1 is not in the list of valid properties for the resource.",
 }
 
-// baseRegistryDocument is the message registry Base.
 func baseRegistryDocument(c *call) object {
 	entries := object{}
 	for id, text := range messages {
@@ -194,10 +187,8 @@ func baseRegistryDocument(c *call) object {
 	})
 }
 
-// registries are the registries by name.
 var registries = map[string]string{biosRegistry: biosRegistry, base + ".0": base}
 
-// registryDocument tells where a registry is.
 func registryDocument(c *call) object {
 	return document(c.path, "MessageRegistryFile.v1_1_3", c.name, object{
 		"Registry": registries[c.name], "Languages": []string{"en"},

@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
-// call is one request.
 type call struct {
 	*Server
 	method  string
@@ -73,7 +71,6 @@ func (c *call) missing(res *resource, names []string) bool {
 	return res.exists != nil && !res.exists(c)
 }
 
-// serve calls the resource's method.
 func (c *call) serve(res *resource) (reply, *fault) {
 	switch {
 	case (c.method == http.MethodGet || c.method == http.MethodHead) && res.get != nil:
@@ -103,7 +100,6 @@ func (c *call) serve(res *resource) (reply, *fault) {
 	return reply{}, fault
 }
 
-// allow lists the methods of a resource.
 func allow(res *resource) string {
 	var methods []string
 	for _, m := range []struct {
@@ -117,7 +113,6 @@ func allow(res *resource) string {
 	return strings.Join(methods, ", ")
 }
 
-// etag returns the weak ETag of a document.
 func etag(body object) string {
 	text, _ := json.Marshal(body) // documents have no values that cannot be encoded
 	sum := fnv.New64a()
@@ -147,7 +142,6 @@ func problem(status int, id, format string, args ...any) *fault {
 	return &fault{status: status, id: id, message: fmt.Sprintf(format, args...)}
 }
 
-// done is the answer to an action.
 func done(err error) (reply, *fault) {
 	if err != nil {
 		return reply{}, problem(http.StatusInternalServerError, "InternalError", "The request failed due to an internal service error: %v",
@@ -246,5 +240,4 @@ func links(paths ...string) []object {
 	return all
 }
 
-// healthy is the status of everything.
 func healthy() object { return object{"State": "Enabled", "Health": "OK", "HealthRollup": "OK"} }

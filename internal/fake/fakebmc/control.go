@@ -89,7 +89,6 @@ func (b *BMC) Prolong(until time.Time) {
 	}
 }
 
-// expireOverride ends an override whose time is over.
 func (b *BMC) expireOverride() {
 	if !b.overrideEnd.IsZero() && !time.Now().Before(b.overrideEnd) {
 		b.override, b.duration, b.overrideEnd = overrideNone, overrideDisabled, time.Time{}

@@ -124,7 +124,6 @@ func managerDocument(c *call) object {
 	})
 }
 
-// resetManager answers the action Manager.Reset.
 func resetManager(c *call) (reply, *fault) {
 	if kind := c.text("ResetType"); kind != "" && kind != "GracefulRestart" && kind != "ForceRestart" {
 		return reply{}, c.badParameter("ResetType", kind)

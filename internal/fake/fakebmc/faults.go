@@ -25,7 +25,6 @@ type Fault struct {
 	Accept     bool          // answers as if the BMC had done it
 }
 
-// injected is a fault with its counters.
 type injected struct {
 	Fault
 	path *regexp.Regexp
@@ -62,7 +61,6 @@ func (s *Server) Unplug() (plug func()) {
 	return plug
 }
 
-// strike answers a request that a fault hits.
 func (s *Server) strike(r *http.Request) (reply, bool) {
 	hit, struck := s.Strike(r.Method, r.URL.Path)
 	switch {

@@ -15,7 +15,6 @@ const (
 // mediaTypes are the kinds of media that a drive holds.
 var mediaTypes = map[string][]string{driveCD: {"CD", "DVD"}, driveUSB: {"Floppy", "USBStick"}}
 
-// medium is what a drive holds.
 type medium struct {
 	image     string // "" means empty
 	writable  bool
@@ -28,7 +27,6 @@ func mediaCollection(c *call) object {
 	return collection(c.path, "VirtualMedia", []string{c.path + "/" + driveCD, c.path + "/" + driveUSB})
 }
 
-// mediaDocument shows a drive.
 func mediaDocument(c *call) object {
 	b := c.bmc
 	b.mu.Lock()
@@ -61,7 +59,6 @@ func hasDrive(c *call) bool {
 	return mediaTypes[c.drive()] != nil
 }
 
-// insertMedia answers the action VirtualMedia.InsertMedia.
 func insertMedia(c *call) (reply, *fault) {
 	if c.text("Image") == "" {
 		return reply{}, missingParameter("Image")
@@ -100,7 +97,6 @@ func (c *call) insert() (reply, *fault) {
 	return done(nil)
 }
 
-// ejectMedia answers the action VirtualMedia.EjectMedia.
 func ejectMedia(c *call) (reply, *fault) {
 	if c.bmc.has(EjectBody) && !c.hasBody {
 		return reply{}, problem(http.StatusUnsupportedMediaType, "MalformedJSON",

@@ -28,10 +28,8 @@ func (b *BMC) bootSources() []string {
 	return sources
 }
 
-// resetTypes are the ways to change power.
 var resetTypes = []string{"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart", "PushPowerButton", "Nmi"}
 
-// reset answers the action ComputerSystem.Reset.
 func reset(c *call) (reply, *fault) {
 	kind := c.text("ResetType")
 	if !slices.Contains(resetTypes, kind) {
@@ -117,7 +115,6 @@ func changeSystem(c *call) *fault {
 	return nil
 }
 
-// changeBoot changes the boot override.
 func (b *BMC) changeBoot(boot object) *fault {
 	b.expireOverride()
 	override, duration, mode := b.override, b.duration, b.mode

@@ -54,7 +54,6 @@ func powerDocument(c *call) object {
 	})
 }
 
-// thermalDocument shows a temperature and a fan.
 func thermalDocument(c *call) object {
 	return document(c.path, "Thermal.v1_6_0", "Thermal", object{
 		"Temperatures": []object{{

@@ -102,7 +102,6 @@ func (a reply) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(a.body) // fails only if the client has gone
 }
 
-// answer routes one request to its resource.
 func (s *Server) answer(r *http.Request, body []byte) reply {
 	c := &call{Server: s, method: r.Method, path: strings.TrimRight(r.URL.Path, "/"), request: r}
 	res, names := find(c.path)

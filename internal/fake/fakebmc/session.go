@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// session is a login.
 type session struct {
 	id                 string
 	username, password string
@@ -80,7 +79,6 @@ func (s *Server) noteRefusal(username string, names []string) {
 	}
 }
 
-// login answers POST of the sessions.
 func login(c *call) (reply, *fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +104,6 @@ func (s *session) document() object {
 	return document(sessionsPath+"/"+s.id, "Session.v1_3_0", "Session "+s.id, object{"UserName": s.username})
 }
 
-// sessionPaths lists the sessions.
 func sessionPaths(c *call) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +127,6 @@ func sessionNamed(c *call) (string, *session) {
 	return "", nil
 }
 
-// logout answers DELETE of a session.
 func logout(c *call) (reply, *fault) {
 	token, _ := sessionNamed(c)
 	c.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// volume is a RAID volume.
 type volume struct {
 	id, name, raid string
 	bytes          int64
@@ -132,7 +131,6 @@ func volumeDocument(c *call) object {
 	})
 }
 
-// createVolume answers POST of the volumes.
 func createVolume(c *call) (reply, *fault) {
 	b := c.bmc
 	made := &volume{name: c.text("Name"), raid: c.text("RAIDType")}
@@ -205,7 +203,6 @@ func (v *volume) choose(c *call, least int) *fault {
 	return nil
 }
 
-// deleteVolume answers DELETE of a volume.
 func deleteVolume(c *call) (reply, *fault) {
 	gone := volumeNamed(c)
 	return c.when("delete volume "+gone.name, reply{status: http.StatusNoContent}, func() {

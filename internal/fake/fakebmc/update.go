@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// task is a long operation.
 type task struct {
 	id, name string
 	bmc      *BMC
@@ -34,7 +33,6 @@ func (c *call) begin(name string) *task {
 	return t
 }
 
-// end ends the task with success.
 func (t *task) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +48,6 @@ func (t *task) path() string { return tasksPath + "/" + t.id }
 
 func (t *task) monitor() string { return root + "/TaskService/TaskMonitors/" + t.id }
 
-// running reports whether the task has not ended.
 func (t *task) running() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -43,7 +43,6 @@ var allocationSchemaMembers = map[string]api.Kind{
 	"traits":         api.ListKind, "uuid": api.TextKind,
 }
 
-// routeAllocations answers /v1/allocations.
 func (s *Server) routeAllocations(c *api.Call) (api.Reply, error) {
 	if c.Minor < 52 {
 		refused := api.Fault(http.StatusNotFound, "The API version does not allow allocations")
@@ -254,7 +253,6 @@ func (s *Server) checkAllocationBody(c *api.Call, body map[string]any) error {
 	return nil
 }
 
-// patchAllocation answers PATCH /v1/allocations/{allocation}.
 func (s *Server) patchAllocation(c *api.Call, a *conductor.Allocation) (api.Reply, error) {
 	ops, err := c.Patch()
 	if err != nil {

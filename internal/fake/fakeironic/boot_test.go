@@ -19,7 +19,6 @@ const (
 // bothIronics are the highest API versions of Ironic 21.4 and 39.
 var bothIronics = []string{"1.82", "1.115"}
 
-// liveISO returns the instance_info for booting an ISO.
 func liveISO(url string) map[string]any {
 	return map[string]any{"deploy_interface": "ramdisk", "boot_iso": url}
 }

@@ -58,7 +58,6 @@ func (s *Server) continueInspection(c *api.Call) (api.Reply, error) {
 	return api.OK(http.StatusAccepted, s.ramdiskAnswer(c, n)), nil
 }
 
-// checkPosted checks the structure of a ramdisk's post.
 func checkPosted(data map[string]any) error {
 	rules := api.Schema{
 		Name: "data", Members: map[string]api.Kind{"inventory": {Types: []string{"object"}}},
@@ -127,7 +126,6 @@ func (s *Server) DiscoverGhost(data map[string]any) string {
 	return s.enrollMachine(api.Object(api.Clone(data)), false).Str("uuid")
 }
 
-// enrollMachine creates a node for a machine.
 func (s *Server) enrollMachine(data map[string]any, withPorts bool) *conductor.Node {
 	more := map[string]any{"inspect_interface": "agent"}
 	if s.legacy() {

@@ -22,7 +22,6 @@ func (a *api) discover(data map[string]any) string {
 	return uuidOf(a.t, node)
 }
 
-// inventory returns inventory and plugin_data of a node.
 func (a *api) inventory(uuid string) (inventory, pluginData map[string]any) {
 	a.t.Helper()
 	body := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/inventory", nil)
@@ -46,7 +45,6 @@ func (a *api) ports(uuid string) []string {
 	return macs
 }
 
-// with changes the inventory of a machine.
 func with(data map[string]any, change func(inventory map[string]any)) map[string]any {
 	inventory, _ := data["inventory"].(map[string]any)
 	change(inventory)

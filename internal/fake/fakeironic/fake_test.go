@@ -20,7 +20,6 @@ type api struct {
 	token   string // of the user; empty without Keystone
 }
 
-// answer is an answer of the fake.
 type answer struct {
 	status int
 	header http.Header
@@ -174,7 +173,6 @@ func (a *api) state(ref, want string) map[string]any {
 	return got
 }
 
-// patch returns a JSON patch with one operation.
 func patch(op, path string, value any) []map[string]any {
 	operation := map[string]any{"op": op, "path": path}
 	if op != "remove" {

@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/switches"
 )
 
-// routeDrivers answers /v1/drivers.
 func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 	if c.Method != http.MethodGet && len(c.Path) < 3 {
 		return api.Reply{}, api.MethodNotAllowed("GET")
@@ -127,7 +126,6 @@ func (s *Server) host() string {
 	return conductor.Host + ":8089"
 }
 
-// routeConductors answers /v1/conductors.
 func (s *Server) routeConductors(c *api.Call) (api.Reply, error) {
 	if c.Minor < 49 {
 		if s.legacy() {
@@ -200,7 +198,6 @@ var chassisSchema = api.Schema{Name: "chassis", Members: map[string]api.Kind{
 	"uuid": api.TextKind, "extra": api.ObjectKind, "description": {Types: []string{"string", "null"}, MaxLength: 255},
 }}
 
-// routeChassis answers /v1/chassis.
 func (s *Server) routeChassis(c *api.Call) (api.Reply, error) {
 	if len(c.Path) == 1 && c.Method == http.MethodPost {
 		return s.createChassis(c)

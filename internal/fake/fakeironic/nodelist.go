@@ -86,7 +86,6 @@ func shownField(c *api.Call, n *conductor.Node, name string) any {
 	return value
 }
 
-// nodeFilter is one filter of the node list.
 type nodeFilter struct {
 	name  string
 	since int
@@ -104,7 +103,6 @@ func flagIs(test func(*conductor.Node) bool) func(*conductor.Node, string) bool 
 	}
 }
 
-// nodeFilters are the filters of the node list.
 var nodeFilters = []nodeFilter{
 	{"instance_uuid", 1, fieldIs("instance_uuid")},
 	{"associated", 1, flagIs(func(n *conductor.Node) bool { return n.Str("instance_uuid") != "" })},
@@ -212,7 +210,6 @@ func (s *Server) nodeSelection(c *api.Call) (func(*conductor.Node) bool, error) 
 	}, nil
 }
 
-// checkFilter refuses invalid values of a filter.
 func (s *Server) checkFilter(name, value string, repeated bool) error {
 	switch name {
 	case "provision_state":
@@ -289,7 +286,6 @@ func withoutLinks(fields []string, detail bool) []string {
 	return slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name == "links" })
 }
 
-// sortNodes orders the list by sort_key and sort_dir.
 func sortNodes(c *api.Call, nodes []*conductor.Node) error {
 	key, descending := c.Query.Get("sort_key"), c.Query.Get("sort_dir") == "desc"
 	if direction := c.Query.Get("sort_dir"); direction != "" && direction != "asc" && direction != "desc" {
@@ -319,7 +315,6 @@ func sortNodes(c *api.Call, nodes []*conductor.Node) error {
 	return nil
 }
 
-// showNode answers GET /v1/nodes/{node}.
 func (s *Server) showNode(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if err := c.Accept("fields"); err != nil {
 		return api.Reply{}, err

@@ -12,7 +12,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/switches"
 )
 
-// validation answers GET /v1/nodes/{node}/validate.
 func (s *Server) validation(n *conductor.Node) (api.Reply, error) {
 	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
@@ -31,7 +30,6 @@ func (s *Server) validation(n *conductor.Node) (api.Reply, error) {
 	return api.OK(http.StatusOK, out), nil
 }
 
-// showBIOS answers GET /v1/nodes/{node}/bios.
 func (s *Server) showBIOS(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	for _, key := range []string{"detail", "fields"} {
 		switch {
@@ -70,7 +68,6 @@ func (s *Server) setting(c *api.Call, n *conductor.Node, name string, detailed b
 	return shown
 }
 
-// showSetting answers GET /v1/nodes/{node}/bios/{setting}.
 func (s *Server) showSetting(c *api.Call, n *conductor.Node, name string) (api.Reply, error) {
 	if _, known := n.BIOSSettings()[name]; !known {
 		return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s doesn't have a BIOS setting '%s'", n.Str("uuid"), name)
@@ -78,7 +75,6 @@ func (s *Server) showSetting(c *api.Call, n *conductor.Node, name string) (api.R
 	return api.OK(http.StatusOK, api.Ordered{{name, s.setting(c, n, name, c.Minor >= 74)}}), nil
 }
 
-// showFirmware answers GET /v1/nodes/{node}/firmware.
 func (s *Server) showFirmware(c *api.Call, n *conductor.Node) api.Reply {
 	list := []any{}
 	for _, name := range api.SortedKeys(n.Components()) {
@@ -106,7 +102,6 @@ func (s *Server) showFirmware(c *api.Call, n *conductor.Node) api.Reply {
 // longestEvent is the length to which a list without detail cuts the text of an event.
 const longestEvent = 255
 
-// showHistory answers GET /v1/nodes/{node}/history.
 func (s *Server) showHistory(c *api.Call, n *conductor.Node) api.Reply {
 	detail, _ := api.ParseBool(c.Query.Get("detail"))
 	list := []any{}
@@ -133,7 +128,6 @@ func showEntry(c *api.Call, n *conductor.Node, entry api.Ordered, detail bool) a
 	return append(shown, api.Member{"links", []any{map[string]any{"href": href, "rel": "self"}}})
 }
 
-// showEvent answers GET /v1/nodes/{node}/history/{entry}.
 func (s *Server) showEvent(c *api.Call, n *conductor.Node, uuid string) (api.Reply, error) {
 	at := slices.IndexFunc(n.History, func(entry api.Ordered) bool { return entry[0].Value == uuid })
 	if at < 0 {
@@ -249,7 +243,6 @@ const (
 // vmediaDevices are the device types of virtual media. The machines of the fake have only a CD drive.
 var vmediaDevices = []string{machine.DeviceDisk, machine.DeviceCDROM, "floppy"}
 
-// routeVmedia answers /v1/nodes/{node}/vmedia.
 func (s *Server) routeVmedia(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if s.maxMinor() < vmediaMinor {
 		return s.vmediaBeforeItsTime(c, n)
@@ -281,7 +274,6 @@ func (s *Server) vmediaBeforeItsTime(c *api.Call, n *conductor.Node) (api.Reply,
 	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH, POST")
 }
 
-// listVmedia shows the drives of the machine.
 func (s *Server) listVmedia(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Minor < vmediaListMinor {
 		return api.Reply{}, api.Fault(http.StatusNotFound, "The resource could not be found.")

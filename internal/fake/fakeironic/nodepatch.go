@@ -36,7 +36,6 @@ func interfacesChangeable(s conductor.State) bool {
 	return slices.Contains(strings.Split(interfaceStates, ", "), string(s))
 }
 
-// patchNode answers PATCH /v1/nodes/{node}.
 func (s *Server) patchNode(c *api.Call, ref string) (api.Reply, error) {
 	if err := c.Accept("reset_interfaces"); err != nil {
 		return api.Reply{}, err

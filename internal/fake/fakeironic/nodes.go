@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
 )
 
-// routeTraits answers /v1/nodes/{node}/traits.
 func (s *Server) routeTraits(c *api.Call, n *conductor.Node, rest []string) (api.Reply, error) {
 	switch {
 	case c.Minor >= 37:
@@ -85,7 +84,6 @@ func readTraits(c *api.Call) ([]string, error) {
 	return traits, nil
 }
 
-// nodeSchema is the schema of a new node.
 func (s *Server) nodeSchema() api.Schema {
 	members := map[string]api.Kind{
 		"automated_clean": api.BoolKind, "boot_mode": api.TextKind, "chassis_uuid": api.TextKind, "conductor_group": api.TextKind,
@@ -142,7 +140,6 @@ func (s *Server) nodeByRef(c *api.Call, ref string) (*conductor.Node, error) {
 	return nil, api.Fault(http.StatusNotFound, "Node %s could not be found.", ref)
 }
 
-// createNode answers POST /v1/nodes.
 func (s *Server) createNode(c *api.Call) (api.Reply, error) {
 	body, err := c.Object("node")
 	if err != nil {
@@ -250,7 +247,6 @@ func checkNodeValues(body map[string]any) error {
 	return nil
 }
 
-// newNodeFields returns the fields of a new node.
 func (s *Server) newNodeFields(c *api.Call, body map[string]any) map[string]any {
 	fields := map[string]any{}
 	for _, f := range api.NodeFields {
@@ -281,7 +277,6 @@ func (s *Server) newNodeFields(c *api.Call, body map[string]any) map[string]any 
 	return fields
 }
 
-// deleteNode answers DELETE /v1/nodes/{node}.
 func (s *Server) deleteNode(n *conductor.Node) error {
 	uuid := n.Str("uuid")
 	if err := n.Locked(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
 )
 
-// portgroup is a bond of ports.
 type portgroup struct {
 	number                    int // of its row in the database
 	uuid, name, address, mode string

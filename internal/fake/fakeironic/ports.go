@@ -188,7 +188,6 @@ func (s *Server) listPorts(c *api.Call, onNode *conductor.Node, detail bool) (ap
 	}.Reply(c, selected)
 }
 
-// createPort answers POST /v1/ports.
 func (s *Server) createPort(c *api.Call) (api.Reply, error) {
 	body, err := c.Object("port")
 	if err != nil {

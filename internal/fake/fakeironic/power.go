@@ -23,7 +23,6 @@ func states(c *api.Call, n *conductor.Node) api.Ordered {
 	return out
 }
 
-// putPower answers PUT /v1/nodes/{node}/states/power.
 func (s *Server) putPower(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	body, err := c.Object("body")
 	if err != nil {
@@ -80,7 +79,6 @@ func (s *Server) putPower(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	return answer, nil
 }
 
-// maintenance answers PUT and DELETE /v1/nodes/{node}/maintenance.
 func (s *Server) maintenance(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
@@ -109,7 +107,6 @@ func (s *Server) maintenance(c *api.Call, n *conductor.Node) (api.Reply, error) 
 	return api.Done(http.StatusAccepted), nil
 }
 
-// putBoot changes boot_mode or secure_boot.
 func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply, error) {
 	if c.Minor < 76 {
 		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
@@ -152,7 +149,6 @@ func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply
 	return answer, nil
 }
 
-// routeConsole answers /v1/nodes/{node}/states/console.
 func (s *Server) routeConsole(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Method != http.MethodGet && c.Method != http.MethodPut {
 		return api.Reply{}, api.MethodNotAllowed("GET, PUT")
@@ -208,7 +204,6 @@ func readConsole(c *api.Call) (enabled bool, err error) {
 	return enabled, nil
 }
 
-// putRAID stores the target RAID configuration.
 func (s *Server) putRAID(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	body, err := c.Object("body")
 	if err != nil {
@@ -228,7 +223,6 @@ func (s *Server) putRAID(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	return api.Done(http.StatusNoContent), nil
 }
 
-// routeManagement answers the paths below /v1/nodes/{node}/management.
 func (s *Server) routeManagement(c *api.Call, n *conductor.Node, rest []string) (api.Reply, error) {
 	switch {
 	case len(rest) == 1 && rest[0] == "boot_device":
@@ -274,7 +268,6 @@ func (s *Server) injectNMI(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	return api.Done(http.StatusNoContent), nil
 }
 
-// bootDevice answers /v1/nodes/{node}/management/boot_device.
 func (s *Server) bootDevice(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Method != http.MethodGet && c.Method != http.MethodPut {
 		return api.Reply{}, api.MethodNotAllowed("GET, PUT")

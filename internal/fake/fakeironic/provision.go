@@ -59,7 +59,6 @@ func (s *Server) cleaningSteps(n *conductor.Node) (steps []any, noRamdisk bool, 
 	return p.AsRequested(), p.DisableRamdisk, nil
 }
 
-// putProvision answers PUT /v1/nodes/{node}/states/provision.
 func (s *Server) putProvision(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	request, err := readProvision(c)
 	if err != nil {
@@ -112,7 +111,6 @@ func (s *Server) templateSteps(n *conductor.Node) (steps []any) {
 	return steps
 }
 
-// readProvision decodes the body.
 func readProvision(c *api.Call) (conductor.Request, error) {
 	var request conductor.Request
 	body, err := c.Object("body")
@@ -221,7 +219,6 @@ func (s *Server) checkProvisionBody(c *api.Call, request conductor.Request) erro
 	return s.checkSteps("deploy", request.DeploySteps, "interface", "step", "args", "priority")
 }
 
-// checkSteps refuses steps with missing or unknown members.
 func (s *Server) checkSteps(what string, steps []any, required ...string) error {
 	kinds := []string{"power", "management", "deploy", "bios", "raid"}
 	if !s.legacy() {

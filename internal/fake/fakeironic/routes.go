@@ -69,7 +69,6 @@ func (s *Server) afterRejection(with *Rejection, r *http.Request, body []byte) {
 	}
 }
 
-// handle answers a request.
 func (s *Server) handle(r *http.Request, body []byte) api.Reply {
 	defer s.lock()()
 	return s.serve(r, body)
@@ -166,7 +165,6 @@ func (s *Server) serve(r *http.Request, body []byte) api.Reply {
 	return answer
 }
 
-// route calls the handler of the resource.
 func (s *Server) route(c *api.Call) (api.Reply, error) {
 	if len(c.Path) == 0 {
 		if c.Method != http.MethodGet && c.Method != http.MethodHead {
@@ -208,7 +206,6 @@ func (s *Server) route(c *api.Call) (api.Reply, error) {
 	return s.routeUnmodelled(c)
 }
 
-// routeNodes answers /v1/nodes.
 func (s *Server) routeNodes(c *api.Call) (api.Reply, error) {
 	switch {
 	case len(c.Path) == 1 && c.Method == http.MethodGet:
@@ -250,7 +247,6 @@ func (s *Server) missingNode(c *api.Call, err error) (api.Reply, error) {
 	return api.Reply{}, err
 }
 
-// routeNode answers /v1/nodes/{node}/{part}.
 func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []string) (api.Reply, error) {
 	get := c.Method == http.MethodGet
 	switch part {
@@ -285,7 +281,6 @@ func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []s
 	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }
 
-// routeStates answers /v1/nodes/{node}/states.
 func (s *Server) routeStates(c *api.Call, n *conductor.Node, rest []string) (api.Reply, error) {
 	if len(rest) == 0 {
 		if c.Method != http.MethodGet {
@@ -382,7 +377,6 @@ func (s *Server) versionDocument(c *api.Call) api.Ordered {
 	}
 }
 
-// root answers GET /.
 func (s *Server) root(c *api.Call) api.Reply {
 	return api.OK(http.StatusOK, api.Ordered{
 		{"name", "OpenStack Ironic API"},

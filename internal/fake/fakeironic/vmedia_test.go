@@ -11,7 +11,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-// cdrom returns a request to attach an ISO.
 func cdrom(url string) map[string]any {
 	return map[string]any{"device_type": "cdrom", "image_url": url}
 }

@@ -38,7 +38,6 @@ func ask(t *testing.T, s *fakekeystone.Server, method, path, body string, header
 	return resp.StatusCode, resp.Header.Get("X-Subject-Token"), string(read)
 }
 
-// login asks for a token.
 func login(t *testing.T, s *fakekeystone.Server, identity, scope string) (status int, token, text string) {
 	t.Helper()
 	if scope != "" {

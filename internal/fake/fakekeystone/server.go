@@ -76,7 +76,6 @@ func (s *Server) SetDown(down bool) {
 	s.down = down
 }
 
-// reply is a complete answer.
 type reply = fakehttp.Reply
 
 // ServeHTTP answers one request.
@@ -93,7 +92,6 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return fakehttp.RoundTrip(r, s.exchange)
 }
 
-// exchange answers a request and logs it.
 func (s *Server) exchange(r *http.Request) reply {
 	body := fakehttp.Content(r)
 	entry := Request{Time: time.Now(), Method: r.Method, Path: r.URL.Path}
@@ -120,7 +118,6 @@ func (s *Server) exchange(r *http.Request) reply {
 	return answer
 }
 
-// handle answers a request.
 func (s *Server) handle(r *http.Request, body []byte, entry *Request) reply {
 	path, found := strings.CutPrefix(strings.TrimRight(r.URL.Path, "/"), s.Path)
 	if !found {

@@ -159,7 +159,6 @@ func (a *authRef) asked(scope *scopeRef) string {
 	return text + " for domain " + scope.Domain.String()
 }
 
-// authenticate issues a token.
 func (s *Server) authenticate(body []byte, entry *Request) reply {
 	var request struct{ Auth *authRef }
 	if err := json.Unmarshal(body, &request); err != nil || request.Auth == nil {
@@ -275,7 +274,6 @@ func (s *Server) show(r *http.Request, act func(id string, t *token) reply) repl
 	return act(id, t)
 }
 
-// render writes a token as Keystone does.
 func (s *Server) render(status int, id string, t *token) reply {
 	shown := map[string]any{
 		"methods": t.methods, "audit_ids": []string{"audit"},
@@ -312,7 +310,6 @@ func (s *Server) renderDomain(id string) map[string]any {
 	return shown
 }
 
-// catalog writes the service catalog.
 func (s *Server) catalog() []any {
 	services := []any{}
 	for i, service := range s.Catalog {
@@ -331,7 +328,6 @@ func (s *Server) catalog() []any {
 	return services
 }
 
-// answer returns an answer with a document.
 func answer(status int, document any) reply {
 	body, err := json.Marshal(document)
 	if err != nil {
@@ -340,7 +336,6 @@ func answer(status int, document any) reply {
 	return reply{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
 }
 
-// fail returns an error as Keystone writes it.
 func fail(status int, message string) reply {
 	return answer(status, map[string]any{"error": map[string]any{"code": status, "message": message, "title": http.StatusText(status)}})
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// call is one request to the API.
 type call struct {
 	method  string
 	path    []string // segments, the first is rest
@@ -37,7 +36,6 @@ func (c *call) at(i int) string {
 	return ""
 }
 
-// object decodes the body as a JSON object.
 func (c *call) object() (map[string]any, error) {
 	var object map[string]any
 	if err := json.Unmarshal(c.body, &object); err != nil || object == nil {
@@ -69,7 +67,6 @@ func (c *call) replaced() (path string, value any, err error) {
 	return patch[0].Path, patch[0].Value, nil
 }
 
-// jsonReply answers with a JSON body.
 func jsonReply(status int, value any) Reply {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -78,7 +75,6 @@ func jsonReply(status int, value any) Reply {
 	return Reply{Status: status, Header: http.Header{"Content-Type": {"application/json;charset=UTF-8"}}, Body: body}
 }
 
-// entity answers with one resource and its ETag.
 func (s *Server) entity(c *call, document map[string]any) Reply {
 	tag := text(document, "eTag")
 	if tag != "" && strings.Trim(c.header.Get("If-None-Match"), `"`) == tag {
@@ -155,7 +151,6 @@ func problem(code, action, format string, args ...any) *Problem {
 	return &Problem{Code: code, Message: fmt.Sprintf(format, args...), Actions: []string{action}}
 }
 
-// document returns the JSON of a problem.
 func (p Problem) document() map[string]any {
 	actions := []any{}
 	for _, action := range p.Actions {
@@ -167,7 +162,6 @@ func (p Problem) document() map[string]any {
 	}
 }
 
-// apiError is an error answer.
 type apiError struct {
 	status  int
 	problem Problem
@@ -223,7 +217,6 @@ func methodNotAllowed(method string) *apiError {
 	return fault(http.StatusMethodNotAllowed, "GENERIC_HTTP_405", "The method %s is not allowed for this resource.", method)
 }
 
-// badField refuses a field of the body.
 func badField(field, format string, args ...any) *apiError {
 	return fault(http.StatusBadRequest, "INVALID_ATTRIBUTE", "The attribute %q is not valid: %s", field, fmt.Sprintf(format, args...))
 }

@@ -23,7 +23,6 @@ type api struct {
 	patchType string // Content-Type of a PATCH; "" is that of JSON patches
 }
 
-// answer is an answer of the fake.
 type answer struct {
 	status int
 	header http.Header
@@ -31,7 +30,6 @@ type answer struct {
 	body   map[string]any
 }
 
-// login opens a session.
 func login(t *testing.T, fake *fakeoneview.Server) *api {
 	t.Helper()
 	a := &api{t: t, fake: fake, version: "1200"}

@@ -43,7 +43,6 @@ type Effect struct {
 	ForgetTask     bool     // answers 404 to requests for the task
 }
 
-// injected is a fault with its counters.
 type injected struct {
 	Fault
 	path *regexp.Regexp
@@ -72,7 +71,6 @@ func (s *Server) ClearFaults() {
 	s.faults = nil
 }
 
-// strike returns the effects on a request.
 func (s *Server) strike(r *http.Request) []Effect {
 	s.mu.Lock()
 	defer s.mu.Unlock()

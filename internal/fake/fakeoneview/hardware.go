@@ -166,7 +166,6 @@ func (s *Server) touch(h *hardware) {
 // link returns the JSON that names a server in messages.
 func (h *hardware) link() string { return fmt.Sprintf(`{"name":%q, "uri":%q}`, h.Name, h.URI) }
 
-// hardwareDocument returns the JSON of a server.
 func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 	kind := "server-hardware-5"
 	if c.version < 300 {

@@ -91,7 +91,6 @@ func (s *Server) addRackServers(c *call) (Reply, error) {
 	})
 }
 
-// changeHardware serves what changes a server.
 func (s *Server) changeHardware(c *call, h *hardware) (Reply, error) {
 	t := &task{name: "Update", resource: h.URI, label: h.Name, category: pathHardware}
 	switch c.method + " " + c.at(3) {

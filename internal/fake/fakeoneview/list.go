@@ -125,7 +125,6 @@ func parseFilter(filter string) (condition, error) {
 	return condition{not: parts[1] != "", attribute: parts[2], operator: strings.ToLower(parts[3]), value: parts[4] + parts[5]}, nil
 }
 
-// filtered applies all filters of a call.
 func filtered(c *call, category string, all []map[string]any) ([]map[string]any, error) {
 	found := slices.Clone(all)
 	if found == nil {

@@ -42,7 +42,6 @@ func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) er
 	return staleETag()
 }
 
-// deleteProfile removes one profile.
 func (s *Server) deleteProfile(c *call, p *profile) (Reply, error) {
 	if err := s.checkETag(c, p, "", s.MissingIfMatch != 0 && c.version >= 500); err != nil {
 		return Reply{}, err
@@ -78,7 +77,6 @@ func (s *Server) lockHardware(p *profile, state HardwareState) {
 	}
 }
 
-// remove deletes a profile.
 func (s *Server) remove(p *profile) {
 	s.free(p)
 	s.profiles = slices.DeleteFunc(s.profiles, func(other *profile) bool { return other == p })
@@ -97,7 +95,6 @@ func (s *Server) deleteProfiles(c *call) (Reply, error) {
 	return s.change(c, &task{name: "Delete", category: pathProfiles}, nil, func() {})
 }
 
-// putProfile replaces a profile.
 func (s *Server) putProfile(c *call, p *profile) (Reply, error) {
 	d, err := s.draft(c)
 	if err != nil {

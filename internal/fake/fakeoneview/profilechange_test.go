@@ -267,7 +267,6 @@ func TestProfile_withoutServerNeedsTypeAndGroup(t *testing.T) {
 	}
 }
 
-// part returns an object in an object.
 func part(t *testing.T, of map[string]any, name string) map[string]any {
 	t.Helper()
 	object, ok := of[name].(map[string]any)

@@ -60,7 +60,6 @@ func checkType(c *call, document map[string]any, want string) error {
 	return fault(http.StatusBadRequest, "INVALID_TYPE", "The \"type\" field content, %q, included in this request is not valid.", given)
 }
 
-// postProfile creates a profile.
 func (s *Server) postProfile(c *call) (Reply, error) {
 	d, err := s.draft(c)
 	if err != nil {

@@ -180,7 +180,6 @@ func transformed(c *call, document map[string]any) map[string]any {
 	return document
 }
 
-// availableTargets lists the servers without a profile.
 func (s *Server) availableTargets(c *call) []any {
 	kind, group := c.query.Get("serverHardwareTypeUri"), c.query.Get("enclosureGroupUri")
 	targets := []any{}

@@ -10,7 +10,6 @@ import (
 // maxIdleTimeout is the longest and the default idle time-out of a session.
 const maxIdleTimeout = 24 * time.Hour
 
-// session is one login.
 type session struct {
 	used time.Time
 	idle time.Duration

@@ -57,7 +57,6 @@ type operation struct {
 	over    bool
 }
 
-// start creates the task and answers 202.
 func (s *Server) start(c *call, op *operation) (Reply, error) {
 	op.effects = c.effects
 	if s.PlainConflicts && op.check != nil {
@@ -242,7 +241,6 @@ func (s *Server) routeTasks(c *call) (Reply, error) {
 	return s.list(c, pathTasks, documents)
 }
 
-// taskDocument returns the JSON of a task.
 func (s *Server) taskDocument(c *call, t *task) map[string]any {
 	kind, taskType := "TaskResourceV2", "User"
 	if c.version >= 1200 {
