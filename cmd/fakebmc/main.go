@@ -78,11 +78,15 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer plain.Close()
-	secure, err := o.secure(ctx)
+	toSecure, err := listen.Listen(ctx, "tcp", o.listenTLS)
 	if err != nil {
 		return err
 	}
-	defer secure.Close()
+	defer toSecure.Close()
+	secure, err := fakehttp.Secure(toSecure, o.caFile)
+	if err != nil {
+		return err
+	}
 	if _, err := fmt.Fprintf(stdout, "http://%s\nhttps://%s\n%s\n", plain.Addr(), secure.Addr(), o.caFile); err != nil {
 		return err
 	}
@@ -106,20 +110,6 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 	}
 	return fakehttp.Serve(ctx, fake, plain, secure)
-}
-
-// secure listens for HTTPS, with a new certificate whose authority it writes to a file.
-func (o options) secure(ctx context.Context) (net.Listener, error) {
-	var listen net.ListenConfig
-	plain, err := listen.Listen(ctx, "tcp", o.listenTLS)
-	if err != nil {
-		return nil, err
-	}
-	secure, err := fakehttp.Secure(plain, o.caFile)
-	if err != nil {
-		return nil, errors.Join(err, plain.Close())
-	}
-	return secure, nil
 }
 
 // announce prints the address of a BMC with its credentials.

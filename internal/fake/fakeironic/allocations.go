@@ -81,10 +81,7 @@ func (s *Server) routeAllocations(c *api.Call) (api.Reply, error) {
 	switch c.Method {
 	case http.MethodGet:
 		fields, err := allocationQuery(c, "fields")
-		if err != nil {
-			return api.Reply{}, err
-		}
-		return api.OK(http.StatusOK, showAllocation(c, a, fields)), nil
+		return api.OK(http.StatusOK, showAllocation(c, a, fields)), err
 	case http.MethodPatch:
 		return s.patchAllocation(c, a)
 	case http.MethodDelete:
@@ -303,10 +300,7 @@ func (s *Server) nodeAllocation(c *api.Call, ref string) (api.Reply, error) {
 	switch c.Method {
 	case http.MethodGet:
 		fields, err := allocationQuery(c, "fields")
-		if err != nil {
-			return api.Reply{}, err
-		}
-		return api.OK(http.StatusOK, showAllocation(c, a, fields)), nil
+		return api.OK(http.StatusOK, showAllocation(c, a, fields)), err
 	case http.MethodDelete:
 		return api.Done(http.StatusNoContent), s.conductor.DeleteAllocation(a)
 	}

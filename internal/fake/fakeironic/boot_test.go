@@ -63,8 +63,12 @@ func TestBoot_ramdiskNeedsBootInterfaceAndImage(t *testing.T) {
 	const (
 		nothing = "Cannot validate image information for node U because one or more parameters are missing from its instance_info and " +
 			"insufficient information is present to boot from a remote volume. Missing are: ['kernel', 'ramdisk']"
+		scheme   = "Validation of image href abc failed, reason: Scheme-less image href is not a UUID."
+		protocol = "Validation of image href ftp://x/y failed, reason: Image download protocol ftp is not supported."
+
 		both = "An 'image_source' and 'boot_iso' parameter may not be specified at the same time"
 	)
+	noRamdisk := strings.Replace(nothing, "'kernel', ", "", 1)
 	for _, tt := range []struct {
 		boot       string
 		info       map[string]any
@@ -77,27 +81,12 @@ func TestBoot_ramdiskNeedsBootInterfaceAndImage(t *testing.T) {
 		{"pxe", map[string]any{"boot_iso": isoA}, "", ""},
 		{"redfish-virtual-media", map[string]any{"boot_iso": isoA}, "", ""},
 		{"ipxe", map[string]any{"kernel": "http://images/k", "ramdisk": "http://images/r"}, "", ""},
-		{
-			"ipxe",
-			map[string]any{"kernel": "http://images/k"},
-			strings.Replace(nothing, "'kernel', ", "", 1),
-			strings.Replace(nothing, "'kernel', ", "", 1),
-		},
+		{"ipxe", map[string]any{"kernel": "http://images/k"}, noRamdisk, noRamdisk},
 		{"ipxe", map[string]any{"image_source": "http://images/i"}, nothing, ""},
 		{"ipxe", map[string]any{"image_source": "http://images/i", "boot_iso": isoA}, both, both},
 		{"redfish-virtual-media", map[string]any{"image_source": "http://images/i", "boot_iso": isoA}, both + ".", both + "."},
-		{
-			"ipxe",
-			map[string]any{"boot_iso": "abc"},
-			"Validation of image href abc failed, reason: Scheme-less image href is not a UUID.",
-			"Validation of image href abc failed, reason: Scheme-less image href is not a UUID.",
-		},
-		{
-			"ipxe",
-			map[string]any{"boot_iso": "ftp://x/y"},
-			"Validation of image href ftp://x/y failed, reason: Image download protocol ftp is not supported.",
-			"Validation of image href ftp://x/y failed, reason: Image download protocol ftp is not supported.",
-		},
+		{"ipxe", map[string]any{"boot_iso": "abc"}, scheme, scheme},
+		{"ipxe", map[string]any{"boot_iso": "ftp://x/y"}, protocol, protocol},
 	} {
 		for i, want := range []string{tt.old, tt.since} {
 			a := newAPI(t, &fakeironic.Server{MaxMicroversion: bothIronics[i]})

@@ -24,16 +24,8 @@ func TestNode_createRefusals(t *testing.T) {
 		{map[string]any{"driver": nil}, http.StatusBadRequest, "None is not of type 'string'"},
 		{map[string]any{"driver": "nope"}, http.StatusBadRequest, `supports driver nope for conductor group "".`},
 		{map[string]any{"conductor_group": "rack9"}, http.StatusBadRequest, `conductor group "rack9"`},
-		{
-			map[string]any{"deploy_interface": "nope"},
-			http.StatusBadRequest,
-			"Could not find the following interface in the 'ironic.hardware.interfaces.deploy' entrypoint: nope.",
-		},
-		{
-			map[string]any{"driver": "ipmi", "power_interface": "redfish"},
-			http.StatusBadRequest,
-			"is not supported by hardware type IPMIHardware.",
-		},
+		{map[string]any{"deploy_interface": "nope"}, 400, "Could not find the following interface in the 'ironic.hardware.interfaces.deploy'"},
+		{map[string]any{"driver": "ipmi", "power_interface": "redfish"}, 400, "is not supported by hardware type IPMIHardware."},
 		{map[string]any{"uuid": taken}, http.StatusConflict, "A node with UUID " + taken + " already exists."},
 		{map[string]any{"name": "taken"}, http.StatusConflict, "A node with name taken already exists."},
 		{map[string]any{"uuid": "notuuid"}, http.StatusBadRequest, "Expected UUID for uuid: notuuid"},

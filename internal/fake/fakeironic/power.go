@@ -134,14 +134,8 @@ func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply
 		return api.Reply{}, api.Fault(http.StatusConflict, "Node is in %%(state)s state. Since node is transitioning, the boot mode will "+
 			"not be set as this may interfere with ongoing changes and result in erroneous modification. Try again later.")
 	}
-	if err := n.Locked(); err != nil {
+	if err := s.manageable(n); err != nil {
 		return api.Reply{}, err
-	}
-	if err := s.conductor.CheckInterfaces(n); err != nil {
-		return api.Reply{}, err
-	}
-	if reason := n.BMCFault("management"); reason != "" {
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", reason)
 	}
 	s.conductor.ChangeBoot(n, what, value)
 	answer := api.Done(http.StatusAccepted)
@@ -238,6 +232,20 @@ func (s *Server) routeManagement(c *api.Call, n *conductor.Node, rest []string) 
 	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }
 
+// manageable returns why the management interface cannot change a node now.
+func (s *Server) manageable(n *conductor.Node) error {
+	if err := n.Locked(); err != nil {
+		return err
+	}
+	if err := s.conductor.CheckInterfaces(n); err != nil {
+		return err
+	}
+	if reason := n.BMCFault("management"); reason != "" {
+		return api.Fault(http.StatusBadRequest, "%s", reason)
+	}
+	return nil
+}
+
 // injectNMI answers PUT /v1/nodes/{node}/management/inject_nmi. The management interface fake cannot do that.
 func (s *Server) injectNMI(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Method != http.MethodPut {
@@ -246,14 +254,8 @@ func (s *Server) injectNMI(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Minor < 29 {
 		return api.Reply{}, api.Fault(http.StatusNotFound, "Resource could not be found.")
 	}
-	if err := n.Locked(); err != nil {
+	if err := s.manageable(n); err != nil {
 		return api.Reply{}, err
-	}
-	if err := s.conductor.CheckInterfaces(n); err != nil {
-		return api.Reply{}, err
-	}
-	if reason := n.BMCFault("management"); reason != "" {
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", reason)
 	}
 	if n.Uses("management") == "fake" {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Driver %s does not support inject_nmi (disabled or not implemented).",

@@ -125,33 +125,24 @@ func TestProvision_undeployDeletesTheAllocation(t *testing.T) {
 func TestProvision_failingStepsOfFakeHardware(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name, from, state, lastError string
-		body                         map[string]any
-		fault                        any
+		name, from, state, lastError, body string
+		fault                              any
 	}{
 		{
 			"deploy step off", "available", "deploy failed", "No deploy steps returned by the driver",
-			map[string]any{"target": "active", "deploy_steps": []any{
-				map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 0},
-			}},
-			nil,
+			`{"target": "active", "deploy_steps": [{"interface": "deploy", "step": "deploy", "args": {}, "priority": 0}]}`, nil,
 		},
 		{
 			"clean step without its argument", "manageable", "clean failed", "is missing these required arguments: settings",
-			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "apply_configuration"}}},
-			nil,
+			`{"target": "clean", "clean_steps": [{"interface": "bios", "step": "apply_configuration"}]}`, nil,
 		},
 		{
-			"clean step that breaks", "manageable", "clean failed", "failed step",
-			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{
-				"interface": "bios", "step": "apply_configuration", "args": map[string]any{"settings": []any{map[string]any{"bad": 1}}},
-			}}},
-			"clean failure",
+			"clean step that breaks", "manageable", "clean failed", "failed step", `{"target": "clean", "clean_steps": [{"interface": "bios",
+				"step": "apply_configuration", "args": {"settings": [{"bad": 1}]}}]}`, "clean failure",
 		},
 		{
 			"no such service step", "active", "service failed", "has no attribute 'nostep'",
-			map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": "vendor", "step": "nostep"}}},
-			"service failure",
+			`{"target": "service", "service_steps": [{"interface": "vendor", "step": "nostep"}]}`, "service failure",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -70,53 +70,45 @@ func NewSite(ironic string) *Server {
 	return s
 }
 
+func found[T any](all []T, is func(T) bool) *T {
+	at := slices.IndexFunc(all, is)
+	if at < 0 {
+		return nil
+	}
+	return &all[at]
+}
+
 // domain returns the domain with an ID, or with a name.
 func (s *Server) domain(of *domainRef) *Domain {
 	if of == nil {
 		return nil
 	}
-	at := slices.IndexFunc(s.Domains, func(d Domain) bool { return of.ID != "" && d.ID == of.ID || of.ID == "" && d.Name == of.Name })
-	if at < 0 {
-		return nil
-	}
-	return &s.Domains[at]
+	return found(s.Domains, func(d Domain) bool { return of.ID != "" && d.ID == of.ID || of.ID == "" && d.Name == of.Name })
 }
 
 // user returns the user with an ID, or with a name in a domain.
 func (s *Server) user(of userRef) *User {
 	domain := s.domain(of.Domain)
-	at := slices.IndexFunc(s.Users, func(u User) bool {
+	return found(s.Users, func(u User) bool {
 		return of.ID != "" && u.ID == of.ID || of.ID == "" && domain != nil && u.DomainID == domain.ID && u.Name == of.Name
 	})
-	if at < 0 {
-		return nil
-	}
-	return &s.Users[at]
 }
 
 // project returns the project with an ID, or with a name in a domain.
 func (s *Server) project(of projectRef) *Project {
 	domain := s.domain(of.Domain)
-	at := slices.IndexFunc(s.Projects, func(p Project) bool {
+	return found(s.Projects, func(p Project) bool {
 		return of.ID != "" && p.ID == of.ID || of.ID == "" && domain != nil && p.DomainID == domain.ID && p.Name == of.Name
 	})
-	if at < 0 {
-		return nil
-	}
-	return &s.Projects[at]
 }
 
 // credential returns the application credential with an ID, or with a name of a user.
 func (s *Server) credential(of credentialRef) *Credential {
-	at := slices.IndexFunc(s.Credentials, func(c Credential) bool {
+	return found(s.Credentials, func(c Credential) bool {
 		if of.ID != "" {
 			return c.ID == of.ID
 		}
 		user := s.user(of.User)
 		return user != nil && c.UserID == user.ID && c.Name == of.Name
 	})
-	if at < 0 {
-		return nil
-	}
-	return &s.Credentials[at]
 }

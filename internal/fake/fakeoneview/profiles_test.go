@@ -86,14 +86,15 @@ func TestTask_statesByTheClock(t *testing.T) {
 	}
 }
 
-// invalidProfiles returns profiles that fail their task, with the error codes.
-func invalidProfiles() []struct {
-	name    string
-	spoil   func(fake *fakeoneview.Server, fleet fakeoneview.Fleet)
-	change  func(profile map[string]any)
-	code    string
-	message string
-} {
+// invalidProfile is a profile that fails its task, with the error code.
+type invalidProfile struct {
+	name          string
+	spoil         func(fake *fakeoneview.Server, fleet fakeoneview.Fleet)
+	change        func(profile map[string]any)
+	code, message string
+}
+
+func invalidProfiles() []invalidProfile {
 	on := func(fake *fakeoneview.Server, fleet fakeoneview.Fleet) { fake.PowerOn(fleet.Hardware[0]) }
 	taken := func(fake *fakeoneview.Server, fleet fakeoneview.Fleet) { fake.TakeHardware(fleet.Hardware[0]) }
 	sick := func(fake *fakeoneview.Server, fleet fakeoneview.Fleet) {
@@ -102,13 +103,7 @@ func invalidProfiles() []struct {
 	double := func(fake *fakeoneview.Server, fleet fakeoneview.Fleet) {
 		fake.AddProfile(fakeoneview.NewProfile{Name: "WEB", HardwareURI: fleet.Hardware[1]})
 	}
-	return []struct {
-		name    string
-		spoil   func(fake *fakeoneview.Server, fleet fakeoneview.Fleet)
-		change  func(profile map[string]any)
-		code    string
-		message string
-	}{
+	return []invalidProfile{
 		{
 			"taken", taken, nil, "ProfileAlreadyExistsInServer",
 			`A profile is already assigned to the server hardware {"name":"Encl1, bay 1", "uri":"/rest/server-hardware/`,

@@ -43,36 +43,3 @@ func TestTemplate_editChangesTheETag(t *testing.T) {
 		t.Errorf("template = %s", got.text)
 	}
 }
-
-func TestServer_panicsOnUnknownURIs(t *testing.T) {
-	t.Parallel()
-	for name, act := range map[string]func(fake *fakeoneview.Server, held string){
-		"take":            func(fake *fakeoneview.Server, _ string) { fake.TakeHardware("/rest/server-hardware/X") },
-		"mark":            func(fake *fakeoneview.Server, _ string) { fake.MarkOthers("/rest/server-profiles/x") },
-		"edit a template": func(fake *fakeoneview.Server, _ string) { fake.EditTemplate("x", func(map[string]any) {}) },
-		"add hardware twice": func(fake *fakeoneview.Server, held string) {
-			fake.AddHardware(fakeoneview.Hardware{URI: held})
-		},
-		"add a second profile": func(fake *fakeoneview.Server, held string) {
-			fake.AddProfile(fakeoneview.NewProfile{HardwareURI: held})
-		},
-		"add a profile of no template": func(fake *fakeoneview.Server, held string) {
-			fake.ReleaseHardware(held)
-			fake.AddProfile(fakeoneview.NewProfile{HardwareURI: held, TemplateURI: "x"})
-		},
-		"inject no pattern": func(fake *fakeoneview.Server, _ string) { fake.Inject(fakeoneview.Fault{Path: "("}) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var fake fakeoneview.Server
-			held := fake.AddBlades(1).Hardware[0]
-			fake.TakeHardware(held)
-			defer func() {
-				if recover() == nil {
-					t.Error("it was accepted")
-				}
-			}()
-			act(&fake, held)
-		})
-	}
-}
