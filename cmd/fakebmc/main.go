@@ -6,17 +6,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc"
@@ -26,13 +23,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "fakebmc:", err)
-		os.Exit(1)
-	}
+	os.Exit(fakehttp.Main("fakebmc", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }))
 }
 
 type options struct {

@@ -3,14 +3,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
@@ -18,13 +14,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "fakeironic:", err)
-		os.Exit(1)
-	}
+	os.Exit(fakehttp.Main("fakeironic", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }))
 }
 
 // run serves until ctx or the time of -serve-for ends. It writes the URL to stdout, and the rest to stderr.

@@ -10,22 +10,14 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "fakeoneview:", err)
-		os.Exit(1)
-	}
+	os.Exit(fakehttp.Main("fakeoneview", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }))
 }
 
 // options are the flags that are not fields of the fake.

@@ -2,7 +2,6 @@ package fakebmc
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 )
@@ -61,10 +60,8 @@ func changeBIOS(c *call) *fault {
 		at := slices.IndexFunc(settings, func(s setting) bool { return s.name == key })
 		switch {
 		case at < 0:
-			f := problem(http.StatusBadRequest, "PropertyUnknown", "The property %s is not in the list of valid properties for the "+
-				"resource.", key)
-			f.related = "#/Attributes/" + key
-			return f
+			return about("Attributes/"+key, "PropertyUnknown",
+				"The property %s is not in the list of valid properties for the resource.", key)
 		case settings[at].readOnly:
 			return notWritable("Attributes/" + key)
 		case !settings[at].check(value):

@@ -155,30 +155,26 @@ func (c *call) badParameter(name, value string) *fault {
 	if _, given := c.body[name]; !given {
 		return missingParameter(name)
 	}
-	f := problem(http.StatusBadRequest, "ActionParameterNotSupported", "The value '%s' for the parameter %s is not supported.", value, name)
+	return about(name, "ActionParameterNotSupported", "The value '%s' for the parameter %s is not supported.", value, name)
+}
+
+// about is the error of a request whose property or parameter is wrong.
+func about(name, id, format string, args ...any) *fault {
+	f := problem(http.StatusBadRequest, id, format, args...)
 	f.related = "#/" + name
 	return f
 }
 
 func missingParameter(name string) *fault {
-	f := problem(http.StatusBadRequest, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.",
-		name)
-	f.related = "#/" + name
-	return f
+	return about(name, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.", name)
 }
 
 func badProperty(name string, value any) *fault {
-	f := problem(http.StatusBadRequest, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of "+
-		"acceptable values.", value, name)
-	f.related = "#/" + name
-	return f
+	return about(name, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of acceptable values.", value, name)
 }
 
 func notWritable(name string) *fault {
-	f := problem(http.StatusBadRequest, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.",
-		name)
-	f.related = "#/" + name
-	return f
+	return about(name, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.", name)
 }
 
 // base is the Base registry whose messages the errors cite.

@@ -36,6 +36,12 @@ func logDocument(c *call) object {
 	})
 }
 
+// sensor is the only member of a list in a document.
+func (c *call) sensor(list string, fields object) []object {
+	fields["@odata.id"], fields["MemberId"], fields["Status"] = c.path+"#/"+list+"/0", "0", healthy()
+	return []object{fields}
+}
+
 // powerDocument shows what the machine draws, by its only power supply.
 func powerDocument(c *call) object {
 	watts := 10
@@ -43,25 +49,16 @@ func powerDocument(c *call) object {
 		watts = 250
 	}
 	return document(c.path, "Power.v1_6_0", "Power", object{
-		"PowerControl": []object{{
-			"@odata.id": c.path + "#/PowerControl/0", "MemberId": "0", "Name": "Server power", "PowerConsumedWatts": watts,
-			"PowerCapacityWatts": 800, "Status": healthy(),
-		}},
-		"PowerSupplies": []object{{
-			"@odata.id": c.path + "#/PowerSupplies/0", "MemberId": "0", "Name": "PSU 1", "PowerCapacityWatts": 800,
-			"LastPowerOutputWatts": watts, "Manufacturer": c.bmc.config.Manufacturer, "Status": healthy(),
-		}},
+		"PowerControl": c.sensor("PowerControl", object{"Name": "Server", "PowerConsumedWatts": watts, "PowerCapacityWatts": 800}),
+		"PowerSupplies": c.sensor("PowerSupplies", object{
+			"Name": "PSU 1", "PowerCapacityWatts": 800, "LastPowerOutputWatts": watts, "Manufacturer": c.bmc.config.Manufacturer,
+		}),
 	})
 }
 
 func thermalDocument(c *call) object {
 	return document(c.path, "Thermal.v1_6_0", "Thermal", object{
-		"Temperatures": []object{{
-			"@odata.id": c.path + "#/Temperatures/0", "MemberId": "0", "Name": "Inlet", "ReadingCelsius": 21,
-			"UpperThresholdCritical": 42, "PhysicalContext": "Intake", "Status": healthy(),
-		}},
-		"Fans": []object{{
-			"@odata.id": c.path + "#/Fans/0", "MemberId": "0", "Name": "Fan 1", "Reading": 4200, "ReadingUnits": "RPM", "Status": healthy(),
-		}},
+		"Temperatures": c.sensor("Temperatures", object{"Name": "Inlet", "ReadingCelsius": 21, "PhysicalContext": "Intake"}),
+		"Fans":         c.sensor("Fans", object{"Name": "Fan 1", "Reading": 4200, "ReadingUnits": "RPM"}),
 	})
 }

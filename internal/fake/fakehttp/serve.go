@@ -3,9 +3,14 @@ package fakehttp
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -44,4 +49,16 @@ func Secure(listener net.Listener, caFile string) (net.Listener, error) {
 		return nil, err
 	}
 	return tls.NewListener(listener, config), os.WriteFile(caFile, authority.PEM(), 0o600)
+}
+
+// Main runs a program until it is interrupted, and prints the error with which it ends.
+func Main(name string, run func(ctx context.Context, args []string) error) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, name+":", err)
+	return 1
 }

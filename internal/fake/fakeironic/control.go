@@ -37,9 +37,7 @@ func (s *Server) SetBIOS(ref string, all ...BIOSSetting) {
 
 // ResetBIOS gives the BIOS of a node the settings that it had at first, as a battery that fails does. It does nothing if the node does not
 // exist.
-func (s *Server) ResetBIOS(ref string) {
-	s.with(ref, func(n *conductor.Node) { n.Machine.BIOS = nil })
-}
+func (s *Server) ResetBIOS(ref string) { s.with(ref, func(n *conductor.Node) { n.Machine.BIOS = nil }) }
 
 // BIOS returns the values of the BIOS settings of a node.
 func (s *Server) BIOS(ref string) map[string]string {

@@ -28,9 +28,7 @@ var changes = map[string]struct {
 	"media": {
 		http.MethodPost, "vmedia",
 		map[string]any{"device_type": "cdrom", "image_url": "https://images.example.com/a.iso"},
-		func(before, now fakeironic.Node) bool {
-			return before.Raw["updated_at"] != now.Raw["updated_at"]
-		},
+		func(before, now fakeironic.Node) bool { return before.Raw["updated_at"] != now.Raw["updated_at"] },
 	},
 }
 

@@ -16,9 +16,7 @@ import (
 )
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.exchange(r, s.handle).Write(w)
-}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.exchange(r, s.handle).Write(w) }
 
 // RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -101,7 +101,7 @@ func (s *Server) networks() (uris []string) {
 
 // available serves what is below the profiles, or templates, and no profile: what a new one may use.
 func (s *Server) available(c *call) (answer Reply, found bool) {
-	networks, ports, storage := []any{}, []any{}, []any{}
+	networks, none := []any{}, []any{}
 	switch c.at(2) {
 	case "schema":
 		return schema(c.at(1)), true
@@ -110,12 +110,12 @@ func (s *Server) available(c *call) (answer Reply, found bool) {
 			networks = append(networks, map[string]any{"uri": uri, "name": "network-" + uri[len(uri)-4:], "vlan": 0})
 		}
 		return jsonReply(http.StatusOK, map[string]any{
-			"type": "AvailableNetworks", "ethernetNetworks": networks, "fcNetworks": []any{}, "networkSets": []any{},
+			"type": "AvailableNetworks", "ethernetNetworks": networks, "fcNetworks": none, "networkSets": none,
 		}), true
 	case "profile-ports":
-		return jsonReply(http.StatusOK, map[string]any{"type": "ProfilePorts", "ports": ports}), true
+		return jsonReply(http.StatusOK, map[string]any{"type": "ProfilePorts", "ports": none}), true
 	case "available-storage-system":
-		return jsonReply(http.StatusOK, map[string]any{"type": "AvailableStorageSystem", "volumes": storage}), true
+		return jsonReply(http.StatusOK, map[string]any{"type": "AvailableStorageSystem", "volumes": none}), true
 	case "available-storage-systems":
 		answer, _ := s.list(c, c.at(2), nil) // without members, no filter is wrong
 		return answer, true

@@ -159,9 +159,7 @@ func (s *Server) mustHardware(uri string) *hardware {
 }
 
 // touch gives a server a new eTag.
-func (s *Server) touch(h *hardware) {
-	h.modified = later(s.now, h.modified)
-}
+func (s *Server) touch(h *hardware) { h.modified = later(s.now, h.modified) }
 
 // link returns the JSON that names a server in messages.
 func (h *hardware) link() string { return fmt.Sprintf(`{"name":%q, "uri":%q}`, h.Name, h.URI) }
@@ -182,7 +180,8 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		"formFactor": formFactor, "position": bay, "locationUri": orNull(h.EnclosureURI), "serverGroupUri": orNull(h.GroupURI),
 		"serverHardwareTypeUri": h.TypeURI, "serverProfileUri": nil, "powerState": h.Power, "powerLock": h.PowerLock,
 		"state": h.State, "stateReason": "NotApplicable", "status": h.Status, "refreshState": "NotRefreshing", "maintenanceMode": false,
-		"uidState": "Off", "generation": "Gen9", "memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4",
+		"uidState": "Off", "generation": "Gen9", "memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16,
+		"mpState": "OK", "mpModel": "iLO4",
 		"romVersion": "I36 02/17/2017",
 		"mpHostInfo": map[string]any{
 			"mpHostName":    "ilo-" + strings.ToLower(h.SerialNumber),

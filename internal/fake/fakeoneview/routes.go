@@ -23,9 +23,7 @@ const (
 )
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.exchange(r).Write(w)
-}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.exchange(r).Write(w) }
 
 // RoundTrip answers one request without a socket. It makes the Server an http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -122,9 +122,7 @@ func TestServer_parallelClientsAndOtherUser(t *testing.T) {
 	fleet := fake.AddBlades(8)
 	fake.Inject(fakeoneview.Fault{
 		Method: http.MethodPost, Path: postProfiles, Nth: 3, Count: fakeoneview.Always,
-		Effect: fakeoneview.BeforeRunning(func() {
-			fake.TakeHardware(fleet.Hardware[7])
-		}),
+		Effect: fakeoneview.BeforeRunning(func() { fake.TakeHardware(fleet.Hardware[7]) }),
 	})
 	var all sync.WaitGroup
 	for i := range 4 {
