@@ -187,6 +187,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		n.Put("instance_info", map[string]any{})
 		n.Put("instance_uuid", nil)
 		n.Put("instance_name", nil)
+		n.unnote("is_whole_disk_image")
 		c.forgetVIFs(n)
 		c.resetSwitches(n)
 		c.dropAllocation(n)

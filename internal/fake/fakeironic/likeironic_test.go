@@ -1,0 +1,68 @@
+package fakeironic_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+)
+
+// The ramdisk of a cleaning that is aborted is switched off (tear_down_inband_cleaning in ironic/drivers/modules/deploy_utils.py), and the
+// error names the step (get_last_error in ironic/conductor/cleaning.py; both of 21.4 and 39.0).
+func TestAbort_endsTheRamdiskOfACleaning(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	uuid := a.node("n", map[string]any{"deploy_interface": "direct"})
+	a.provision(uuid, "manage")
+	a.fake.Hold("clean wait")
+	a.provision(uuid, "provide")
+	if got := a.state(uuid, "clean wait"); got["power_state"] != "power on" {
+		t.Fatalf("before the abort: %v", got["power_state"])
+	}
+	a.provision(uuid, "abort")
+	got := a.state(uuid, "clean failed")
+	steps, noted := object(got["driver_internal_info"])["clean_steps"]
+	const why = `By request, the clean operation was aborted during or after the completion of step "deploy.erase_devices_metadata"`
+	if got["power_state"] != "power off" || got["last_error"] != why || steps != nil || !noted {
+		t.Errorf("power %v, last_error %v, clean_steps %v (noted: %t)", got["power_state"], got["last_error"], steps, noted)
+	}
+}
+
+// Ironic notes what a BMC calls the vendor, and that the power of a machine was changed only if it was (ironic/conductor/utils.py of 21.4
+// and 39.0: node_cache_vendor, node_power_action).
+func TestManage_notesWhatTheBMCSays(t *testing.T) {
+	t.Parallel()
+	for driver, want := range map[string]any{"ipmi": "unknown", "redfish": "Contoso", "fake-hardware": nil} {
+		a := newAPI(t, &fakeironic.Server{})
+		info := map[string]any{
+			"ipmi":    map[string]any{"ipmi_address": "192.0.2.1"},
+			"redfish": map[string]any{"redfish_address": "https://192.0.2.1", "redfish_username": "a", "redfish_password": "b"},
+		}[driver]
+		uuid := a.node("n", map[string]any{"driver": driver, "driver_info": info})
+		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n/states/power", map[string]any{"target": "power off"})
+		changed := object(a.state(uuid, "enroll")["driver_internal_info"])["last_power_state_change"]
+		if simulated := driver == "fake-hardware"; simulated != (changed != nil) {
+			t.Errorf("%s: switched off at %v", driver, changed)
+		}
+		a.provision(uuid, "manage")
+		if got := object(a.state(uuid, "manageable")["properties"])["vendor"]; got != want {
+			t.Errorf("%s: vendor %v, want %v", driver, got, want)
+		}
+	}
+}
+
+// The word for a step that an interface lacks is that of Python, and Ironic leaves a note of the steps (39.0).
+func TestService_namesTheClassThatLacksAStep(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	uuid := a.active("n", nil)
+	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n/states/provision", map[string]any{
+		"target": "service", "service_steps": []any{map[string]any{"interface": "vendor", "step": "nostep"}},
+	})
+	got := a.state(uuid, "service failed")
+	steps, noted := object(got["driver_internal_info"])["service_steps"]
+	want := "Node " + uuid + " failed step {'interface': 'vendor', 'step': 'nostep'}: 'FakeVendorB' object has no attribute 'nostep'"
+	if got["last_error"] != want || steps != nil || !noted {
+		t.Errorf("last_error %v, service_steps %v (noted: %t)", got["last_error"], steps, noted)
+	}
+}
