@@ -202,7 +202,10 @@ func (p *player) nodeOf(i int) (node string, shown bool) {
 			for _, member := range v {
 				find(member)
 			}
-			if id, is := v["node_uuid"].(string); v["uuid"] == allocation && (is || v["state"] == "error") {
+			id, has := v["node_uuid"].(string)
+			reason, _ := v["last_error"].(string)
+			lost := strings.Contains(reason, "filtered out") // to another one, at the same time
+			if v["uuid"] == allocation && (has || v["state"] == "error") && !lost {
 				node, shown = id, true
 			}
 			if id, is := v["uuid"].(string); is && v["instance_uuid"] == allocation {

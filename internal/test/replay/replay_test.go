@@ -88,6 +88,9 @@ func playAll(t *testing.T, newest string, recordings map[string][]site.Exchange)
 					mu.Lock()
 					defer mu.Unlock()
 					for _, d := range differences {
+						if strings.HasPrefix(filepath.Base(file), "TestAccBMC") {
+							d.Request = "BMC: " + d.Request
+						}
 						found = append(found, difference{d, filepath.Base(file)})
 					}
 				})
