@@ -191,6 +191,7 @@ func (p *player) choose(i int) (release func()) {
 func (p *player) nodeOf(i int) (node string, shown bool) {
 	created, _ := answer(p.all[i].Answer).(map[string]any)
 	allocation, _ := created["uuid"].(string)
+	lost := false
 	var find func(shown any)
 	find = func(value any) {
 		switch v := value.(type) {
@@ -204,8 +205,11 @@ func (p *player) nodeOf(i int) (node string, shown bool) {
 			}
 			id, has := v["node_uuid"].(string)
 			reason, _ := v["last_error"].(string)
-			lost := strings.Contains(reason, "filtered out") // to another one, at the same time
-			if v["uuid"] == allocation && (has || v["state"] == "error") && !lost {
+			switch {
+			case v["uuid"] != allocation:
+			case strings.Contains(reason, "filtered out"):
+				lost = true // to another one, at the same time
+			case has || v["state"] == "error":
 				node, shown = id, true
 			}
 			if id, is := v["uuid"].(string); is && v["instance_uuid"] == allocation {
@@ -214,7 +218,7 @@ func (p *player) nodeOf(i int) (node string, shown bool) {
 		}
 	}
 	for _, e := range p.all[i:] {
-		if !shown && allocation != "" && strings.Contains(e.Answer, allocation) {
+		if !shown && !lost && allocation != "" && strings.Contains(e.Answer, allocation) {
 			find(answer(e.Answer))
 		}
 	}
