@@ -25,7 +25,7 @@ func TestReplay_theFakeAnswersAsIronicDid(t *testing.T) {
 	if folder == "" {
 		t.Skipf("%s names no folder with exchanges: make test-ironic records them", site.RecordVariable)
 	}
-	page, err := os.ReadFile("../../../reference/fakes.md")
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "reference", "fakes.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

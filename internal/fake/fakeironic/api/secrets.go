@@ -14,8 +14,8 @@ var secretWords = []string{
 	"sys_pswd", "token", "configdrive", "encrypted_key", "private_key", "fernetkey", "sslkey", "passphrase", "chapsecret",
 }
 
-// secretTexts match secrets in texts, such as that of a URL with ?token=SECRET (mask_password in oslo_utils/strutils.py, but for what is
-// in JSON, XML and Python).
+// secretTexts match secrets in texts, such as that of a URL with ?token=SECRET (reference/ironic.md#masked-secrets; not those in
+// JSON, XML and Python, as oslo_utils/strutils.py has them).
 var secretTexts = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)[0-9]*\s*=\s*["'])[^"']*(["'])`),
 	regexp.MustCompile(`(?i)(--(?:` + strings.Join(secretWords, "|") + `)[0-9]*\s+)[^'"^=\s]+()`),

@@ -10,7 +10,7 @@ import (
 )
 
 // The fake refuses instance traits as Ironic does: this test runs on both.
-func TestAccIronic_refusesInstanceTraitsThatTheNodeLacks(t *testing.T) {
+func TestAccDeployment_instanceTraitsThatTheNodeLacks(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "node", nil)
