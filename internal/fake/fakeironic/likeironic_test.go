@@ -67,6 +67,35 @@ func TestService_namesTheClassThatLacksAStep(t *testing.T) {
 	}
 }
 
+// A deployment that fails leaves a note of its steps (wipe_deploy_internal_info in ironic/conductor/utils.py of 21.4 and 39.0).
+func TestDeploy_aFailureNotesTheSteps(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{Fail: func(fakeironic.Node, string) string { return "no" }})
+	uuid := a.node("n", nil)
+	a.fake.Set(uuid, "provision_state", "available")
+	a.provision(uuid, "active")
+	if steps, noted := object(a.state(uuid, "deploy failed")["driver_internal_info"])["deploy_steps"]; steps != nil || !noted {
+		t.Errorf("deploy_steps %v (noted: %t)", steps, noted)
+	}
+}
+
+// By default, 39 boots the ramdisk for an inspection itself, and says if it cannot (validate_inspection in
+// ironic/drivers/modules/pxe_base.py).
+func TestValidate_managedInspectionNeedsAPort(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	uuid := a.node("n", map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.1"}})
+	got := object(a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n/validate", nil)["inspect"])
+	want := "Insufficient information provided for managed inspection: Node " + uuid + " does not have any port associated with it"
+	if got["result"] != false || got["reason"] != want {
+		t.Errorf("inspect is %v, want %q", got, want)
+	}
+	a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"node_uuid": uuid, "address": "52:54:00:00:00:01"})
+	if got := object(a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n/validate", nil)["inspect"]); got["result"] != true {
+		t.Errorf("with a port: %v", got)
+	}
+}
+
 // Secrets in texts are hidden, too, and stay in the database (mask_password in oslo_utils/strutils.py, measured with both versions).
 func TestNode_hidesSecretsInTexts(t *testing.T) {
 	t.Parallel()

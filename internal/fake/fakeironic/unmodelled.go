@@ -89,7 +89,7 @@ func (s *Server) routeVolume(c *api.Call, prefix string, rest []string) (api.Rep
 	return api.OK(http.StatusOK, api.Ordered{{rest[0], []any{}}}), nil
 }
 
-// refuseVolume says what is wrong with a new volume connector or target, in the words of 21.4; at last, that the policy lets nobody add one.
+// refuseVolume says what is wrong with a new volume connector or target, in the words of 21.4, or else that nobody may add one.
 func (s *Server) refuseVolume(c *api.Call, kind string) error {
 	body, err := c.Object(kind)
 	if err != nil {

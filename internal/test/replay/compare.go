@@ -19,7 +19,9 @@ type Difference struct {
 var (
 	uuid  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)?`)
-	base  = regexp.MustCompile(`http://(127\.0\.0\.1:\d+|ironic\.test)|localhost:\d+`)
+	// listed are the steps in the events of a history, as Python writes them.
+	listed = regexp.MustCompile(`steps=\[.*\]`)
+	base   = regexp.MustCompile(`http://(127\.0\.0\.1:\d+|ironic\.test)|localhost:\d+`)
 )
 
 // comparison compares answers. It learns which UUID of the fake stands for which one of Ironic.
@@ -94,7 +96,7 @@ func (c *comparison) objects(place string, real, fake map[string]any) {
 			c.differ(in, "(absent)", f)
 		case !isFake:
 			c.differ(in, r, "(absent)")
-		case !unfinished:
+		case !unfinished && key != "duration_seconds":
 			c.values(in, r, f)
 		}
 	}
@@ -124,7 +126,10 @@ func (c *comparison) texts(real, fake string) bool {
 	if isUUID(real) && isUUID(fake) && c.fakeOf[real] == "" && c.realOf[fake] == "" {
 		c.fakeOf[real], c.realOf[fake] = fake, real
 	}
-	even := func(text string) string { return base.ReplaceAllString(clock.ReplaceAllString(text, "TIME"), "") }
+	even := func(text string) string {
+		text = base.ReplaceAllString(clock.ReplaceAllString(text, "TIME"), "")
+		return listed.ReplaceAllString(text, "steps=[...]")
+	}
 	return even(c.toFake(real)) == even(fake)
 }
 

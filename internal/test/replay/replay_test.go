@@ -21,6 +21,7 @@ import (
 
 // The fake answers what acceptance tests have sent to an Ironic as that Ironic did, but for the known differences.
 func TestReplay_theFakeAnswersAsIronicDid(t *testing.T) {
+	t.Parallel()
 	folder := os.Getenv(site.RecordVariable)
 	if folder == "" {
 		t.Skipf("%s names no folder with exchanges: make test-ironic records them", site.RecordVariable)
@@ -64,6 +65,17 @@ func TestReplay_theFakeAnswersAsIronicDid(t *testing.T) {
 	t.Logf("Ironic %s: %d requests of %d sites, %d kinds of known differences", ironic, requests, len(files), len(met))
 }
 
+// kindOf returns what goes before the requests of the tests whose answers depend on more than the requests.
+func kindOf(file string) string {
+	switch name := filepath.Base(file); {
+	case strings.HasPrefix(name, "TestAccBMC"):
+		return "BMC: "
+	case strings.HasPrefix(name, "TestAccDiscover"):
+		return "Discovery: "
+	}
+	return ""
+}
+
 // difference is one of a test.
 type difference struct {
 	replay.Difference
@@ -88,9 +100,7 @@ func playAll(t *testing.T, newest string, recordings map[string][]site.Exchange)
 					mu.Lock()
 					defer mu.Unlock()
 					for _, d := range differences {
-						if strings.HasPrefix(filepath.Base(file), "TestAccBMC") {
-							d.Request = "BMC: " + d.Request
-						}
+						d.Request = kindOf(file) + d.Request
 						found = append(found, difference{d, filepath.Base(file)})
 					}
 				})

@@ -64,8 +64,11 @@ func (c *Conductor) deployment(n *Node) operation {
 	o := operation{
 		flow:   flowDeployment,
 		phases: c.stay(Deploying),
-		fail:   func(n *Node, text string) { c.rest(n, DeployFail, Active, text) },
-		done:   c.deployed,
+		fail: func(n *Node, text string) {
+			n.Note("deploy_steps", nil)
+			c.rest(n, DeployFail, Active, text)
+		},
+		done: c.deployed,
 	}
 	boot, how := n.Uses("boot"), n.Uses("deploy")
 	switch how {
