@@ -149,6 +149,19 @@ func TestValidateWritesALineForEachInterface(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	s.wants(t, cli.ExitUsage, []string{"--output is \"yaml\""}, "validate", name(0), "--output", "yaml")
+	s.ironic.Set(name(1), "driver", "redfish")
+	for _, part := range []string{"power", "management"} {
+		s.ironic.Set(name(1), part+"_interface", "redfish")
+	}
+	for _, part := range []string{"bios", "console", "firmware", "inspect", "raid", "rescue", "vendor"} {
+		s.ironic.Set(name(1), part+"_interface", "no-"+part)
+	}
+	s.ironic.Set(name(1), "boot_interface", "ipxe")
+	s.ironic.Set(name(1), "deploy_interface", "direct")
+	s.ironic.Set(name(1), "driver_info", map[string]any{})
+	s.wants(t, cli.ExitNodesFailed, []string{
+		"  power       no   yes     driver-info  Missing", "  raid        no   no      -            Driver", "\ndriver-info: A key of driver_info is missing or wrong.\nRun metal validate",
+	}, "validate", name(1))
 }
 
 func TestUndeployNeedsTheName(t *testing.T) {

@@ -95,15 +95,15 @@ func TestWatchServesMetrics(t *testing.T) {
 		return e.has(t, "metal_up 1\n", `metal_machines{conductor_group="",resource_class="baremetal",state="available"} 2`,
 			`metal_slots_used{scope=""} 1`, "metal_slots_limit 7\n", `metal_machines_waiting{scope=""} 0`)
 	})
-	s.ironic.Set(name(1), "last_error", "Deploy step deploy.write_image failed: no space left")
+	s.ironic.Set(name(1), "last_error", "Deploy step deploy.write_image failed: Error writing image to device /dev/sda: Input/output error")
 	s.ironic.Set(name(1), "provision_state", "deploy failed")
 	within(t, "the failure", func() bool {
-		return e.has(t, `metal_operations_failed_total{step="deploy.write_image"} 1`,
-			`metal_machines_failed{conductor_group="",resource_class="baremetal"} 1`)
+		return e.has(t, `metal_operations_failed_total{reason="image-write",step="deploy.write_image"} 1`,
+			`metal_machines_failed{conductor_group="",reason="image-write",resource_class="baremetal"} 1`)
 	})
 	e.broken.Store(true)
 	within(t, "an Ironic that does not answer", func() bool {
-		return e.has(t, "metal_up 0\n", `metal_operations_failed_total{step="deploy.write_image"} 1`) && !e.has(t, "metal_machines{")
+		return e.has(t, "metal_up 0\n", `metal_operations_failed_total{reason="image-write",step="deploy.write_image"} 1`) && !e.has(t, "metal_machines{")
 	})
 	if code := e.stop(); code != cli.ExitNodesFailed || e.out.String() != "" ||
 		!strings.Contains(e.log.String(), "1 machine failed; without --quiet, metal watch names them") {
@@ -236,7 +236,7 @@ func TestPrometheus_scrapes(t *testing.T) {
 	} {
 		p.until(t, query, want)
 	}
-	s.ironic.Set(name(1), "last_error", "Deploy step deploy.write_image failed: no space left")
+	s.ironic.Set(name(1), "last_error", "Deploy step deploy.write_image failed: Error writing image to device /dev/sda: Input/output error")
 	s.ironic.Set(name(1), "provision_state", "deploy failed")
 	p.until(t, `metal_operations_failed_total{step="deploy.write_image"}`, "1")
 	p.until(t, `ALERTS{alertname="MetalMachineFailed", alertstate="pending", resource_class="baremetal"}`, "1")

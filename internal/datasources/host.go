@@ -79,6 +79,7 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		report(&resp.Diagnostics, "read the ports of host "+ironic.NodeLabel(node), err)
 		return
 	}
+	learnFailure(ctx, h.Site.Ironic, node)
 	values := nodeValues(node)
 	values["hardware_interfaces"] = interfacesValue(node)
 	maps.Copy(values, h.readParts(ctx, node, config.Attributes()["include"], &resp.Diagnostics))

@@ -73,6 +73,7 @@ func (h *hosts) Read(ctx context.Context, req datasource.ReadRequest, resp *data
 	kinds := typesOf(nodeAttributes())
 	for i := range nodes {
 		if matches.MatchString(nodes[i].Name) {
+			learnFailure(ctx, h.Site.Ironic, &nodes[i])
 			ids = append(ids, nodes[i].UUID)
 			values = append(values, types.ObjectValueMust(kinds, nodeValues(&nodes[i])))
 		}

@@ -63,7 +63,7 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"instance_id": orNull(node.InstanceUUID), "allocation_id": orNull(node.AllocationUUID),
 		"maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
 		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired),
-		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError), "failure": failureValue(node),
+		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError), "failure": framework.FailureValue(node),
 		"traits":          setValue(node.Traits),
 		"properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
 		"capabilities": capabilities(node),

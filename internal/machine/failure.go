@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/evidence"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
@@ -235,7 +235,7 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 		step = stepIn(w.node.LastError, w.deployStep)
 	}
 	if w.node.LastError == "" || deploys && step == "" {
-		event := w.site.lastEvent(ctx, w.node.UUID)
+		event := evidence.LastError(ctx, w.site.Ironic, w.node.UUID)
 		w.node.LastError = cmp.Or(w.node.LastError, event)
 		if deploys {
 			step = stepIn(event, w.deployStep)
@@ -247,25 +247,29 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 	case deploys && w.deployStep != "":
 		step = "; the last deploy step seen was " + w.deployStep
 	}
-	return FailedOn(w.node, w.goal, step, w.macs)
+	e := FailedOn(w.node, w.goal, step, w.macs)
+	look := w.look()
+	if deploys {
+		look.Image = states.TextOf(w.node.InstanceInfo, "image_source")
+	}
+	e.Facts = look.Of(ctx, w.node, e.Why)
+	return e
 }
 
-// lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39
-// clears last_error when, after a failure, it switches off a machine that is already off.
-func (s *Site) lastEvent(ctx context.Context, id string) string {
-	if version, err := s.Ironic.Microversion(ctx); err != nil || version < api.VersionHistory {
-		return ""
+// look returns where facts about a failure of this walk are looked up.
+func (w *walk) look() evidence.Look {
+	return evidence.Look{
+		Ironic: w.site.Ironic, Images: w.site.cfg.Images, Began: w.site.Ironic.ServerNow().Add(-time.Since(w.begun)),
 	}
-	history, err := s.Ironic.History(ctx, id)
-	if err != nil {
-		return ""
+}
+
+// late says that the walk has not reached its goal in time, and what the site knows of the ramdisk if Ironic waits for it.
+func (w *walk) late(ctx context.Context) *failure.Error {
+	e := Late(w.node, w.goal, w.timeout, w.macs)
+	if e.Hint != "" {
+		e.Facts = w.look().Boot(ctx, w.node)
 	}
-	for _, event := range slices.Backward(history) {
-		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
-			return event.Event
-		}
-	}
-	return ""
+	return e
 }
 
 // How Ironic's errors name a deploy step (reference/ironic.md#failed-deploy-steps).

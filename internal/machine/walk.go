@@ -320,7 +320,7 @@ func (w *walk) learn(ctx context.Context) error {
 	case late && w.losses.tries >= tellLosses-1: // and this request, too
 		return w.unsentError()
 	case late:
-		return Late(w.node, w.goal, w.timeout, w.macs)
+		return w.late(ctx)
 	}
 	if executed && u.verb != "" {
 		w.accepted(u.verb, ironic.State(u.before.ProvisionState))
@@ -421,7 +421,7 @@ func (w *walk) next(ctx context.Context) error {
 		if w.sent != "" && w.State() == w.from {
 			w.lastRead(ctx) // the record is older than the verb
 		}
-		return Late(w.node, w.goal, w.timeout, w.macs)
+		return w.late(ctx)
 	}
 	if step := states.StepName(w.node.DeployStep); step != "" {
 		w.deployStep = step

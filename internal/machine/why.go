@@ -52,7 +52,7 @@ func (f *Failure) Line() string {
 	if f.Reason == "" {
 		return api.FirstLine(f.Words)
 	}
-	return f.Reason + ": " + f.Meaning
+	return reason.Line(f.Reason)
 }
 
 var noPortFound = regexp.MustCompile(`No Port found for ([\w-]+)`)

@@ -32,11 +32,11 @@ func buildGophercloud(ctx context.Context, dir string) error {
 func gophercloud(ctx context.Context, dir string, v version) (*results, error) {
 	all := &results{outcomes: map[string]string{}}
 	for _, kind := range acceptanceKinds {
-		ironic := &fakeironic.Server{MaxMicroversion: v.api}
+		ironic := &fakeironic.Server{}
 		if kind == "httpbasic" {
 			ironic.Username, ironic.Password = "admin", fakekeystone.Password
 		}
-		s, err := startSite(ctx, ironic, kind == "v1")
+		s, err := startSite(ctx, v, ironic, kind == "v1")
 		if err != nil {
 			return nil, err
 		}

@@ -1,16 +1,19 @@
-// Command clients runs the tests of other clients of Ironic, which no one here wrote, on the fake, as Ironic 21.4 and as Ironic 39, and lets
-// clients of BMCs do what they can on the fake BMC.
+// Command clients runs the tests of other clients of Ironic, which no one here wrote, on the fake, as Ironic 21.4 and as Ironic 39, and what
+// clients of BMCs can do on the fake BMC.
 //
-//	clients [SUITE...]    without SUITE, all
+//	clients [-ironic URL] [SUITE...]    without SUITE, all
 //
-// It fails if a test fails, unless the suite lists it as of no concern.
+// It fails if a test fails, unless the suite lists it as of no concern. With -ironic, the tests run on an Ironic without authentication, such
+// as that of tools/ironic-up, and clients prints those that fail: a column to compare with that of the fake.
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,8 +24,10 @@ import (
 )
 
 func main() {
+	ironic := flag.String("ironic", "", "URL of a real Ironic")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	err := run(ctx, *ironic, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "clients:", err)
@@ -31,9 +36,35 @@ func main() {
 }
 
 // version is an Ironic that the fake is: the highest version of its API, and its OpenStack release as gophercloud calls it.
-type version struct{ ironic, api, release string }
+type version struct {
+	ironic, api, release string
+	real                 string // the URL of a real one in the place of the fake
+}
 
-var versions = []version{{"21.4", "1.82", "stable/2023.1"}, {"39", "1.115", "master"}}
+var versions = []version{{"21.4", "1.82", "stable/2023.1", ""}, {"39", "1.115", "master", ""}}
+
+// choose returns the versions to test: all of the fake, or that of a real Ironic.
+func choose(ctx context.Context, real string) ([]version, error) {
+	if real == "" {
+		return versions, nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, real+"/v1", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	newest := answer.Header.Get("X-OpenStack-Ironic-API-Maximum-Version")
+	for _, v := range versions {
+		if v.api == newest {
+			v.real = real
+			return []version{v}, answer.Body.Close()
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("%s has API %q, and the fake is no such Ironic", real, newest), answer.Body.Close())
+}
 
 // suite are tests of a client.
 type suite struct {
@@ -60,7 +91,11 @@ type results struct {
 }
 
 // run runs the suites with these names.
-func run(ctx context.Context, names []string) (err error) {
+func run(ctx context.Context, real string, names []string) (err error) {
+	wanted, err := choose(ctx, real)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "metal-clients-")
 	if err != nil {
 		return err
@@ -73,7 +108,7 @@ func run(ctx context.Context, names []string) (err error) {
 	}
 	var faults []error
 	for _, s := range suites {
-		if len(names) > 0 && !slices.Contains(names, s.name) {
+		if len(names) > 0 && !slices.Contains(names, s.name) || s.ofBMC && real != "" {
 			continue
 		}
 		place := filepath.Join(dir, s.name)
@@ -83,7 +118,7 @@ func run(ctx context.Context, names []string) (err error) {
 		if err := s.prepare(ctx, place); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		on := versions
+		on := wanted
 		if s.ofBMC {
 			on = []version{{}}
 		}
@@ -118,6 +153,8 @@ func (s *suite) judge(v version, got *results) error {
 			return u.isOf(v) && regexp.MustCompile(u.tests).MatchString(name)
 		})
 		switch {
+		case outcome == "FAIL" && v.real != "":
+			fmt.Println("  fails:", name)
 		case outcome == "FAIL" && at < 0:
 			wrong = append(wrong, name+" fails")
 		case outcome == "FAIL":
@@ -126,7 +163,7 @@ func (s *suite) judge(v version, got *results) error {
 	}
 	fmt.Printf("%s: %d passed, %d skipped, %d failed\n", s.on(v), counts["PASS"], counts["SKIP"], counts["FAIL"])
 	for i, u := range s.unconcerned {
-		if !u.isOf(v) {
+		if !u.isOf(v) || v.real != "" {
 			continue
 		}
 		fmt.Printf("  %d of %s do not concern us: %s\n", may[i], u.tests, u.why)

@@ -40,7 +40,7 @@ func openstacksdk(ctx context.Context, dir string, v version) (*results, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := startSite(ctx, &fakeironic.Server{MaxMicroversion: v.api}, false)
+	s, err := startSite(ctx, v, &fakeironic.Server{}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,9 @@ type site struct {
 // secondAdmin is the name of a user like sys-admin.
 const secondAdmin = "sys-admin-2"
 
-// startSite starts an Ironic, behind a Keystone if withKeystone is set.
-func startSite(ctx context.Context, ironic *fakeironic.Server, withKeystone bool) (_ *site, err error) {
+// startSite starts an Ironic of a version, or takes the real one, behind a Keystone if withKeystone is set.
+func startSite(ctx context.Context, v version, ironic *fakeironic.Server, withKeystone bool) (_ *site, err error) {
+	ironic.MaxMicroversion = v.api
 	serving, cancel := context.WithCancel(ctx)
 	var listeners []net.Listener
 	for range 2 {
@@ -32,6 +33,9 @@ func startSite(ctx context.Context, ironic *fakeironic.Server, withKeystone bool
 		listeners = append(listeners, listener)
 	}
 	s := &site{ironic: "http://" + listeners[0].Addr().String(), keystone: "http://" + listeners[1].Addr().String()}
+	if v.real != "" {
+		s.ironic = v.real // which asks no Keystone
+	}
 	keystone := fakekeystone.NewSite(s.ironic)
 	for _, user := range keystone.Users {
 		if user.Name == "sys-admin" {

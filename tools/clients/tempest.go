@@ -48,7 +48,7 @@ enabled_hardware_types = fake-hardware
 
 // tempest runs the tests behind Keystone, as the admin of the system.
 func tempest(ctx context.Context, dir string, v version) (*results, error) {
-	s, err := startSite(ctx, &fakeironic.Server{MaxMicroversion: v.api}, true)
+	s, err := startSite(ctx, v, &fakeironic.Server{}, true)
 	if err != nil {
 		return nil, err
 	}

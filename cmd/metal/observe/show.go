@@ -19,7 +19,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/evidence"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
@@ -102,8 +105,14 @@ func look(ctx context.Context, client *ironic.Client, ref string) (*show.Descrip
 	if !shown {
 		hidden = append(hidden, "history")
 	}
+	if node.LastError == "" && states.OperationFailed(node) {
+		node.LastError = evidence.LastOf(history)
+	}
 	found := show.Describe(node, slices.Sorted(maps.Keys(ports)), allocation, history, client.ServerNow())
 	found.Hidden = append(found.Hidden, hidden...)
+	if found.Failure != nil {
+		found.Evidence = evidence.Look{Ironic: client}.Of(ctx, node, machine.Why(node))
+	}
 	if len(found.KeptDisks) > 0 {
 		if inventory, err := client.Inventory(ctx, node.UUID); err == nil && inventory != nil { // else the hints alone are shown
 			found.Inspected(node, inventory.Disks)
@@ -203,6 +212,9 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 		p.line("Reason", d.Failure.Line())
 	}
 	p.line("Last error", d.LastError)
+	for _, fact := range d.Evidence {
+		p.line("Looked up", fact)
+	}
 	if d.Failures > 0 {
 		p.line("Failures", fmt.Sprintf("%d since the last success", d.Failures))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
@@ -36,7 +37,8 @@ type validated struct {
 type verdict struct {
 	OK     bool   `json:"ok"`
 	Needed bool   `json:"needed"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"` // of the table of reasons; "": none has Ironic's words
+	Words  string `json:"words,omitempty"`  // Ironic's, why it is not valid
 }
 
 func newValidate(s *cli.Settings) *cobra.Command {
@@ -75,7 +77,11 @@ func judge(node *ironic.Node, results map[string]ironic.Validity) validated {
 	}
 	v := validated{NodeID: node.UUID, NodeName: node.Name, Interfaces: map[string]verdict{}}
 	for name, result := range results {
-		v.Interfaces[name] = verdict{OK: result.OK, Needed: slices.Contains(needed, name), Reason: result.Reason}
+		i := verdict{OK: result.OK, Needed: slices.Contains(needed, name), Words: result.Reason}
+		if why := reason.Of(result.Reason); why != nil && i.Needed && !i.OK { // what is not needed is often left out on purpose
+			i.Reason = why.ID
+		}
+		v.Interfaces[name] = i
 	}
 	return v
 }
@@ -91,15 +97,28 @@ func (v *validated) failed() bool {
 
 func writeValidated(to io.Writer, all []validated) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NODE\tINTERFACE\tOK\tNEEDED\tREASON")
+	fmt.Fprintln(table, "NODE\tINTERFACE\tOK\tNEEDED\tREASON\tIRONIC SAYS")
 	for _, v := range all {
 		for _, name := range slices.Sorted(maps.Keys(v.Interfaces)) {
 			i := v.Interfaces[name]
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(v.NodeName, v.NodeID)), name, yesNo(i.OK), yesNo(i.Needed),
-				cmp.Or(rest.OneLine(i.Reason), "-"))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(v.NodeName, v.NodeID)), name, yesNo(i.OK),
+				yesNo(i.Needed), cmp.Or(i.Reason, "-"), cmp.Or(rest.OneLine(i.Words), "-"))
 		}
 	}
-	return table.Flush()
+	return errors.Join(table.Flush(), writeReasons(to, all))
+}
+
+// writeReasons says of each reason in the table what it means, and what to do.
+func writeReasons(to io.Writer, all []validated) (err error) {
+	for _, known := range reason.All() {
+		if slices.ContainsFunc(all, func(v validated) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Values(v.Interfaces)), func(i verdict) bool { return i.Reason == known.ID })
+		}) {
+			_, wrong := fmt.Fprintf(to, "\n%s: %s\n%s\n", known.ID, known.Meaning, known.Next)
+			err = errors.Join(err, wrong)
+		}
+	}
+	return err
 }
 
 func yesNo(is bool) string {

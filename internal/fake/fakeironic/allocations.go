@@ -3,7 +3,6 @@ package fakeironic
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
@@ -292,7 +291,7 @@ func (s *Server) nodeAllocation(c *api.Call, ref string) (api.Reply, error) {
 	}
 	a := s.conductor.AllocationOf(n)
 	if a == nil {
-		return api.Reply{}, api.Fault(http.StatusNotFound, "Allocation for node %s was not found", strings.TrimSpace(n.Str("uuid")))
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Allocation for node %s was not found", ref)
 	}
 	if err := s.Policy.Enforce(c, policy.RequestRules[c.Method+" allocation"], policy.Target{Owner: a.Owner}); err != nil {
 		return api.Reply{}, err

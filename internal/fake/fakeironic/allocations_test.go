@@ -127,6 +127,8 @@ func TestAllocation_refusals(t *testing.T) {
 		a.refused(tt.status, tt.text, http.MethodPost, "/v1/allocations", tt.body)
 	}
 	a.refused(http.StatusBadRequest, "Node nope could not be found.", http.MethodGet, "/v1/nodes/nope/allocation", nil)
+	a.node("free", nil)
+	a.refused(http.StatusNotFound, "Allocation for node free was not found", http.MethodGet, "/v1/nodes/free/allocation", nil)
 	a.refused(http.StatusBadRequest, "Node nope could not be found.", http.MethodGet, "/v1/allocations?node=nope", nil)
 	a.refused(http.StatusBadRequest, "Unexpected arguments: name", http.MethodGet, "/v1/allocations?name=x", nil)
 }

@@ -152,5 +152,9 @@ func TestFields_kindOfTheImage(t *testing.T) {
 		if got["is_whole_disk_image"] != want {
 			t.Errorf("%s: is_whole_disk_image is %v", name, got["is_whole_disk_image"])
 		}
+		a.provision(uuid, "deleted")
+		if _, left := object(a.state(uuid, "available")["driver_internal_info"])["is_whole_disk_image"]; left {
+			t.Errorf("%s: is_whole_disk_image outlives the instance (do_node_tear_down in ironic/conductor/manager.py)", name)
+		}
 	}
 }

@@ -388,7 +388,9 @@ func (s *Server) root(c *api.Call) api.Reply {
 func (s *Server) v1(c *api.Call) api.Reply {
 	document := api.Ordered{
 		{"id", "v1"},
-		{"links", []any{api.Ordered{{"href", c.Base + "/v1/"}, {"rel", "self"}}}},
+		{"links", []any{api.Ordered{{"href", c.Base + "/v1/"}, {"rel", "self"}}, api.Ordered{
+			{"href", "https://docs.openstack.org//ironic/latest/contributor//webapi.html"}, {"rel", "describedby"}, {"type", "text/html"},
+		}}},
 		{"media_types", api.Ordered{{"base", "application/json"}, {"type", "application/vnd.openstack.ironic.v1+json"}}},
 	}
 	for _, resource := range []struct {

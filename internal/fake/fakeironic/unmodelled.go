@@ -72,12 +72,14 @@ func (s *Server) routeVolume(c *api.Call, prefix string, rest []string) (api.Rep
 		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 	}
 	switch {
+	case c.Method == http.MethodPut:
+		return api.Reply{}, api.RouterFault(http.StatusMethodNotAllowed, "")
 	case len(rest) == 2 && !api.IsUUID(rest[1]):
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for %s_uuid: %s", kind, rest[1])
 	case len(rest) == 2:
 		return api.Reply{}, api.Fault(http.StatusNotFound, "Volume %s %s could not be found.", kind, rest[1])
 	case c.Method == http.MethodPost:
-		return api.Reply{}, api.Fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:volume:create")
+		return api.Reply{}, s.refuseVolume(c, kind)
 	case c.Method != http.MethodGet:
 		return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH, POST")
 	}
@@ -85,6 +87,39 @@ func (s *Server) routeVolume(c *api.Call, prefix string, rest []string) (api.Rep
 		return api.Reply{}, api.Fault(http.StatusNotFound, "Node %s could not be found.", ref)
 	}
 	return api.OK(http.StatusOK, api.Ordered{{rest[0], []any{}}}), nil
+}
+
+// refuseVolume says what is wrong with a new volume connector or target, in the words of 21.4, or else that nobody may add one.
+func (s *Server) refuseVolume(c *api.Call, kind string) error {
+	body, err := c.Object(kind)
+	if err != nil {
+		return err
+	}
+	rules := api.Schema{Name: kind, Members: map[string]api.Kind{
+		"connector_id": api.StringKind, "extra": api.ObjectKind, "node_uuid": api.StringKind, "type": api.StringKind, "uuid": api.TextKind,
+	}, Required: []string{"connector_id", "node_uuid", "type"}}
+	if kind == "target" {
+		rules.Required = []string{"boot_index", "node_uuid", "volume_id", "volume_type"}
+		rules.Members = map[string]api.Kind{
+			"boot_index": {Types: []string{"number"}}, "extra": api.ObjectKind, "node_uuid": api.StringKind, "properties": api.ObjectKind,
+			"uuid": api.TextKind, "volume_id": api.StringKind, "volume_type": api.StringKind,
+		}
+		if index := body["boot_index"]; index != nil && api.JSONType(index) != "number" {
+			return rules.Fault("%s is not of type 'integer'", api.PyRepr(index))
+		}
+	}
+	if err := rules.Check(body); err != nil {
+		return err
+	}
+	for _, key := range []string{"node_uuid", "uuid"} {
+		if value := api.Text(body[key]); body[key] != nil && !api.IsUUID(value) {
+			return api.Fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, value)
+		}
+	}
+	if node := api.Text(body["node_uuid"]); s.seen(c, node) == nil {
+		return api.Fault(http.StatusBadRequest, "Invalid input for field/attribute node_uuid. Value: '%s'. ", node)
+	}
+	return api.Fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:volume:create")
 }
 
 // lookup answers GET /v1/lookup, with which a ramdisk finds its node. Ironic hides the nodes that wait for no ramdisk.

@@ -7,6 +7,42 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
+// A volume connector or target is refused in the words that 21.4 has.
+func TestUnmodelled_newVolumesAreRefused(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	const nobody = "11111111-2222-4333-8444-555555555555"
+	uuid := a.node("n1", nil)
+	for _, tt := range []struct {
+		kind   string
+		change map[string]any // of a right body; nil removes
+		status int
+		want   string
+	}{
+		{"connector", nil, 403, "Access was denied to the following resource: baremetal:volume:create"},
+		{"connector", map[string]any{"connector_id": nil}, 400, "Schema error for connector: 'connector_id' is a required property"},
+		{"connector", map[string]any{"node_uuid": nil}, 400, "Schema error for connector: 'node_uuid' is a required property"},
+		{"connector", map[string]any{"more": 1}, 400, "Additional properties are not allowed ('more' was unexpected)"},
+		{"connector", map[string]any{"uuid": "malformed"}, 400, "Expected UUID for uuid: malformed"},
+		{"connector", map[string]any{"node_uuid": "nonsense"}, 400, "Expected UUID for node_uuid: nonsense"},
+		{"connector", map[string]any{"node_uuid": nobody}, 400, "Invalid input for field/attribute node_uuid. Value: '" + nobody + "'. "},
+		{"target", nil, 403, "Access was denied to the following resource: baremetal:volume:create"},
+		{"target", map[string]any{"boot_index": nil}, 400, "Schema error for target: 'boot_index' is a required property"},
+		{"target", map[string]any{"boot_index": "x"}, 400, "Schema error for target: 'x' is not of type 'integer'"},
+	} {
+		body := map[string]map[string]any{
+			"connector": {"node_uuid": uuid, "type": "iqn", "connector_id": "iqn.x"},
+			"target":    {"node_uuid": uuid, "volume_type": "iscsi", "boot_index": 0, "volume_id": "v"},
+		}[tt.kind]
+		for key, value := range tt.change {
+			if body[key] = value; value == nil {
+				delete(body, key)
+			}
+		}
+		a.refused(tt.status, tt.want, http.MethodPost, "/v1/volume/"+tt.kind+"s", body)
+	}
+}
+
 // What the server has no model of is empty, and says of requests what Ironic says.
 func TestUnmodelled_answers(t *testing.T) {
 	t.Parallel()
@@ -29,7 +65,8 @@ func TestUnmodelled_answers(t *testing.T) {
 			{"GET", "/v1/volume/targets?detail=True", nil, 200, `{"targets":[]}`},
 			{"GET", "/v1/nodes/n1/volume/targets", nil, 200, `{"targets":[]}`},
 			{"GET", "/v1/volume/targets/" + uuid, nil, 404, "Volume target " + uuid + " could not be found."},
-			{"POST", "/v1/volume/connectors", map[string]any{"node_uuid": uuid}, 403, "baremetal:volume:create"},
+			{"PUT", "/v1/volume/targets/" + uuid, map[string]any{}, 405, ""},
+			{"DELETE", "/v1/volume/targets/nope", nil, 400, "Expected UUID for target_uuid: nope"},
 			{"GET", "/v1/shards", nil, 200, `{"shards":[{"name":"east","count":1}]}`},
 			{"GET", "/v1/lookup", nil, 400, "At least one of 'addresses' and 'node_uuid' parameters is required"},
 			{"GET", "/v1/lookup?node_uuid=" + uuid, nil, 404, "Resource could not be found."},

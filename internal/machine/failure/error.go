@@ -23,6 +23,7 @@ type Error struct {
 	Fact   string         // what is the case
 	Words  string         // Ironic's last_error; "" if it says nothing
 	Why    *reason.Reason // what Words mean; nil if no row of the table has them
+	Facts  []string       // what was looked up about the cause, each with what it proves
 	Advice string         // what to do; "" if the fact says it
 	Action string         // the advice if an action, which no later apply repeats, has requested the operation; "": the same
 	Hint   string         // what else to check; "" if nothing

@@ -93,13 +93,24 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 	}
 	paragraphs := []string{fact, advice, hint, words}
 	if e := fault.First(err, func(e *Error) bool { return e.Why != nil }); e != nil {
-		paragraphs = []string{fact + "\n" + e.Why.Meaning + "\n" + e.Why.Next, words, advice, hint}
+		paragraphs = []string{fact + "\n" + e.Why.Meaning + "\n" + e.Why.Next, words, lookedUp(err), advice, hint}
+	} else {
+		paragraphs = append(paragraphs, lookedUp(err))
 	}
 	var status *api.StatusError
 	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError && !api.IsForbidden(err) {
 		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
 	}
 	return summary, strings.Join(slices.DeleteFunc(paragraphs, func(p string) bool { return p == "" }), "\n\n")
+}
+
+// lookedUp lists what was looked up about the cause of a failure; "" if nothing was.
+func lookedUp(err error) string {
+	e := fault.First(err, func(e *Error) bool { return len(e.Facts) > 0 })
+	if e == nil {
+		return ""
+	}
+	return "Looked up:\n- " + strings.Join(e.Facts, "\n- ")
 }
 
 // split returns what the provider says of an error, and Ironic's words, each as a sentence or "". It does not split an error to which

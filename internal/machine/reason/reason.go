@@ -84,6 +84,20 @@ func OfNode(n *ironic.Node) *Reason {
 	return found
 }
 
+// byID returns a reason; nil if the table has none with the ID.
 func byID(id string) *Reason {
-	return &all[slices.IndexFunc(all, func(r Reason) bool { return r.ID == id })]
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Line returns a reason in one line, with what it means if the table has it: a record of another version may have others.
+func Line(id string) string {
+	if known := byID(id); known != nil {
+		return id + ": " + known.Meaning
+	}
+	return id
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/evidence"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -47,6 +49,7 @@ type sight struct {
 	late         bool          // the time for all checks was over before the last answer
 
 	nodes       answer[[]ironic.Node]
+	evidence    map[string][]string // about failures, by UUID of the node
 	allocations answer[[]ironic.Allocation]
 	conductors  answer[[]ironic.Conductor]
 	drivers     answer[[]ironic.Driver]
@@ -73,7 +76,8 @@ var nodeFields = []string{
 // errNoIronic is why what only Ironic knows is not known if it could not be asked.
 var errNoIronic = errors.New("Ironic could not be asked") //nolint:staticcheck // a name
 
-// look asks the site until ctx ends, and removes records until whole does. With a thousand nodes it sends about twenty requests.
+// look asks the site until ctx ends, and removes records until whole does. With a thousand nodes it sends about twenty requests, and at most
+// three for each of the first failed machines.
 func look(ctx, whole context.Context, o Options) *sight {
 	site := machine.New(o.Site)
 	client := site.Ironic
@@ -108,6 +112,7 @@ func look(ctx, whole context.Context, o Options) *sight {
 	// together, so that a request that hangs takes no time from others
 	routine.Each(len(asking), len(asking), func(i int) error { return asking[i]() })
 	s.findAllocations()
+	s.lookIntoFailures(ctx, client)
 	s.now, s.ahead, s.apart = client.ServerNow(), client.Ahead(), client.Apart()
 	s.rights = lookAtRights(ctx, client, s.who, s.nodes.value)
 	s.late = ctx.Err() != nil
@@ -151,6 +156,32 @@ func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.
 	}
 	return client.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 }
+
+// lookIntoFailures completes the last errors of failed machines from their history, and looks up what explains them.
+func (s *sight) lookIntoFailures(ctx context.Context, client *ironic.Client) {
+	var failed []*ironic.Node
+	for i := range s.nodes.value {
+		if n := &s.nodes.value[i]; states.OperationFailed(n) && len(failed) < most {
+			failed = append(failed, n)
+		}
+	}
+	facts := make([][]string, len(failed))
+	routine.Each(len(failed), atOnce, func(i int) error {
+		n := failed[i]
+		if n.LastError == "" {
+			n.LastError = evidence.LastError(ctx, client, n.UUID)
+		}
+		facts[i] = evidence.Look{Ironic: client}.Of(ctx, n, machine.Why(n))
+		return nil
+	})
+	s.evidence = map[string][]string{}
+	for i, n := range failed {
+		s.evidence[n.UUID] = facts[i]
+	}
+}
+
+// atOnce is how many failures are looked into at once.
+const atOnce = 4
 
 // findAllocations sets allocation_uuid of the nodes, which is their instance UUID if an allocation has reserved them. A user who may not
 // see all allocations is told of one in any case: metal release says if there is none.

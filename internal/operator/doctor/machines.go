@@ -3,14 +3,19 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/evidence"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
@@ -22,17 +27,26 @@ func checkMachines(s *sight) []Check {
 	if s.nodes.err != nil {
 		return []Check{s.unknown(name, s.nodes.err)}
 	}
-	var found []Check
+	found, alike := s.shared()
+	bad := 0
+	for _, group := range alike {
+		bad += len(group)
+	}
 	for i := range s.nodes.value {
-		if c := machineCheck(&s.nodes.value[i], s.now, s.o.StuckAfter); c != nil {
-			found = append(found, *c)
+		n := &s.nodes.value[i]
+		c := machineCheck(n, s.now, s.o.StuckAfter)
+		if c == nil || slices.ContainsFunc(alike, func(group []*ironic.Node) bool { return slices.Contains(group, n) }) {
+			continue
 		}
+		bad++
+		c.Details = s.evidence[n.UUID]
+		found = append(found, *c)
 	}
 	sum := Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic shows %s. None has failed, is stuck or waits for an operator.",
 		words.Count(len(s.nodes.value), "machine"))}
 	if len(found) > 0 {
 		sum.Fact = fmt.Sprintf("Ironic shows %s, of which %d failed, stuck or waiting for an operator.",
-			words.Count(len(s.nodes.value), "machine"), len(found))
+			words.Count(len(s.nodes.value), "machine"), bad)
 		sum.Result = Problem
 		if len(found) > most {
 			sum.Fact += fmt.Sprintf(" The first %d follow.", most)
@@ -40,6 +54,41 @@ func checkMachines(s *sight) []Check {
 		}
 	}
 	return append([]Check{sum}, found...)
+}
+
+// shared returns a check for each reason for which several machines have failed, and these machines.
+func (s *sight) shared() (found []Check, alike [][]*ironic.Node) {
+	byReason, others := map[string][]*ironic.Node{}, []*ironic.Node{}
+	for i := range s.nodes.value {
+		n := &s.nodes.value[i]
+		if f := machine.FailureOf(n); f != nil && f.Reason != "" {
+			byReason[f.Reason] = append(byReason[f.Reason], n)
+		} else if !states.OperationFailed(n) && ironic.State(n.ProvisionState) != nodes.Enroll {
+			others = append(others, n)
+		}
+	}
+	for _, why := range reason.All() {
+		group := byReason[why.ID]
+		if len(group) < 2 {
+			continue
+		}
+		first := group[0]
+		c := Check{
+			Name: "reason " + why.ID, Result: Problem,
+			Fact: strings.TrimSpace(fmt.Sprintf("%d machines have failed for this reason: %s %s", len(group), why.Meaning,
+				evidence.Common(group, others))),
+			Next: fmt.Sprintf("%s Then see metal show of each machine.", machine.Why(first).Next),
+		}
+		for _, n := range group {
+			c.Details = append(c.Details, fmt.Sprintf("%s is in state %q since %s", label(n), n.ProvisionState,
+				clock.Text(n.ProvisionUpdatedAt, s.now)))
+		}
+		c.Details = append(fold(c.Details), fmt.Sprintf("Ironic says of %s: %s", label(first),
+			failure.Ended(cmp.Or(first.LastError, first.MaintenanceReason))))
+		c.Details = append(c.Details, s.evidence[first.UUID]...)
+		found, alike = append(found, c), append(alike, group)
+	}
+	return found, alike
 }
 
 // machineCheck says what is wrong with a machine; nil: nothing.

@@ -40,3 +40,27 @@ func TestDoctor_advisesAsShow(t *testing.T) {
 		want(t, s.run(t), "machine node-000", doctor.Problem, rest.OneLine(strings.Join(show.NextSteps(node, client.ServerNow()), " ")))
 	}
 }
+
+// Two machines and more that have failed for one reason are one check, with their names, Ironic's words and what was looked up. Words that
+// a reading of the power state has cleared are those of the history.
+func TestDoctor_tellsAReasonOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	const words = "Failed to deploy: No suitable device was found for deployment using these hints {'serial': 's== X'}."
+	for _, node := range []string{"node-000", "node-001"} {
+		s.ironic.Set(node, "provision_state", "deploy failed")
+		s.ironic.Set(node, "last_error", words)
+	}
+	report := s.run(t)
+	want(t, report, "reason root-device-none", doctor.Problem, "2 machines have failed for this reason: ")
+	want(t, report, "machines", doctor.Problem, "Ironic shows 3 machines, of which 2 failed")
+	for _, c := range report.Checks {
+		if strings.HasPrefix(c.Name, "machine node") {
+			t.Errorf("also told alone: %+v", c)
+		}
+		if all := strings.Join(c.Details, "\n"); c.Name == "reason root-device-none" && (!strings.Contains(all, "node-001") ||
+			!strings.Contains(all, "Ironic says of node-000") || !strings.Contains(all, words) || !strings.Contains(all, "inspect")) {
+			t.Errorf("%s", all)
+		}
+	}
+}

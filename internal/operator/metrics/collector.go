@@ -89,7 +89,7 @@ func (c *Collector) Update(v watch.View, changes []watch.Change) error {
 		switch ended := change.Ended; {
 		case ended == nil:
 		case ended.Failed:
-			c.failures.WithLabelValues(c.label("step", ended.Step)).Inc()
+			c.failures.WithLabelValues(c.label("step", ended.Step), c.label("reason", cmp.Or(ended.Reason, unknown))).Inc()
 		case ended.Took > 0:
 			c.took.WithLabelValues(c.label("operation", ended.Operation)).Observe(ended.Took.Seconds())
 		}
@@ -127,7 +127,11 @@ func (c *Collector) machines(s watch.Sample) []prometheus.Metric {
 		place
 		state string
 	}
-	counts, failures, since := map[spot]int{}, map[place]int{}, map[string]time.Time{}
+	type trouble struct {
+		place
+		reason string
+	}
+	counts, failures, since := map[spot]int{}, map[trouble]int{}, map[string]time.Time{}
 	byClass := slices.SortedFunc(slices.Values(s.Machines), func(a, b watch.Machine) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Group, b.Group)) // a restart gives room to the same names
 	})
@@ -135,9 +139,9 @@ func (c *Collector) machines(s watch.Sample) []prometheus.Metric {
 		at := place{c.label("resource_class", m.Class), c.label("conductor_group", m.Group)}
 		state := c.label("state", m.State)
 		counts[spot{at, state}]++
-		failures[at] += 0
+		failures[trouble{at, none}] += 0
 		if m.Failed {
-			failures[at]++
+			failures[trouble{at, c.label("reason", cmp.Or(m.Why.Reason, unknown))}]++
 		}
 		phase := c.label("state", m.Phase())
 		if first := since[phase]; m.InProgress && m.Power == "" && (first.IsZero() || m.Since.Before(first)) {
@@ -149,7 +153,7 @@ func (c *Collector) machines(s watch.Sample) []prometheus.Metric {
 		all = append(all, machines.value(float64(n), at.state, at.class, at.group))
 	}
 	for at, n := range failures {
-		all = append(all, failed.value(float64(n), at.class, at.group))
+		all = append(all, failed.value(float64(n), at.class, at.group, at.reason))
 	}
 	for state, begun := range since {
 		all = append(all, longest.value(max(0, s.Taken.Sub(begun).Seconds()), state))

@@ -6,6 +6,12 @@ const mostNames = 200
 // other replaces the values for which there is no room.
 const other = "other"
 
+// Values of the label reason that are none of the table.
+const (
+	none    = "none"    // nothing has failed
+	unknown = "unknown" // no reason has Ironic's words
+)
+
 // names are the values of a label. A value that once has room keeps it, so that no series changes its meaning.
 type names map[string]bool
 

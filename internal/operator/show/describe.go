@@ -56,9 +56,10 @@ type Description struct {
 
 	Fault     string           `json:"fault,omitempty"`
 	LastError string           `json:"last_error,omitempty"`
-	Failure   *machine.Failure `json:"failure,omitempty"` // what last_error means
-	Failures  int              `json:"failures"`          // since the last success
-	History   []string         `json:"history"`           // the last errors of its history, the oldest first
+	Failure   *machine.Failure `json:"failure,omitempty"`  // what last_error means
+	Evidence  []string         `json:"evidence,omitempty"` // what was looked up about the cause, each with what it proves
+	Failures  int              `json:"failures"`           // since the last success
+	History   []string         `json:"history"`            // the last errors of its history, the oldest first
 
 	Notes  []notes.Note `json:"notes"`
 	Next   []string     `json:"next"`

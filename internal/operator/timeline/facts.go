@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -161,12 +162,15 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 		m.What = flows[flow]
 		m.What = cmp.Or(m.What, flow)
 		if e.IsError() {
+			if why := reason.Of(e.Event); why != nil {
+				m.Reason = why.ID
+			}
 			m.What += " failed"
 			endFlows(moments, begun, m, e.Type)
 		}
 		if same := failureAt(moments, m); same >= 0 {
 			told := &moments[same]
-			told.Words, told.Sources = m.Words, append(slices.Clone(told.Sources), FromHistory)
+			told.Reason, told.Words, told.Sources = cmp.Or(m.Reason, told.Reason), m.Words, append(slices.Clone(told.Sources), FromHistory)
 			told.Who = cmp.Or(told.Who, m.Who)
 			continue
 		}

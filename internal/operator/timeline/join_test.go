@@ -60,7 +60,7 @@ func record(lines string) []watch.Entry {
 		}
 		e.Node, e.Name = "n1", "rack1-01"
 		what, e.Instance, _ = strings.Cut(what, "@")
-		what, e.Reason, e.Failed = strings.Cut(what, "!")
+		what, e.Words, e.Failed = strings.Cut(what, "!")
 		what, e.Doing, _ = strings.Cut(what, "+")
 		what, since, first := strings.Cut(what, "<")
 		if first {

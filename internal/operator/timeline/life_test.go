@@ -134,7 +134,7 @@ func TestLife_ofAFailedDeployment(t *testing.T) {
 			fake.Fail = func(_ fakeironic.Node, verb string) string {
 				if verb == "active" && failures > 0 {
 					failures--
-					return "Deploy step deploy.write_image failed: no space left on device"
+					return "Deploy step deploy.write_image failed: Error writing image to device /dev/sda: Input/output error"
 				}
 				return ""
 			}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
@@ -29,7 +28,7 @@ type pageData struct {
 
 type pageRow struct {
 	Cells []string
-	Words string
+	Told  []string
 }
 
 // WritePage writes a life as an HTML file that needs nothing else, with the times in UTC.
@@ -51,7 +50,7 @@ func (l *Life) WritePage(file string) error {
 		if !d.Nodes {
 			cells = slices.Delete(cells, 2, 3)
 		}
-		d.Rows = append(d.Rows, pageRow{cells, rest.OneLine(l.Moments[i].Words)})
+		d.Rows = append(d.Rows, pageRow{cells, l.Moments[i].told()})
 	}
 	if l.isNoted() {
 		d.Hearsay = notes.Hearsay
@@ -72,7 +71,7 @@ func (l *Life) chartRows() []watch.Row {
 			at, rows = len(rows), append(rows, watch.Row{Name: s.node})
 		}
 		row, doing, looks := &rows[at], cmp.Or(s.doing, s.state), cmp.Or(s.looks, s.state)
-		row.Doing, row.State, row.For, row.Reason = doing, looks, s.until.Sub(s.from), s.reason
+		row.Doing, row.State, row.For, row.Reason = doing, looks, s.until.Sub(s.from), s.words
 		row.Spans = append(row.Spans, watch.Span{Doing: doing, State: looks, From: s.from.UTC(), To: s.until.UTC(), Failed: s.failed})
 	}
 	return rows

@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
@@ -21,7 +22,8 @@ type stay struct {
 	earlier      bool      // it may have begun before from
 	ended        bool      // the machine has left the state at until
 	failed       bool
-	reason       string
+	reason       string // of the table of reasons
+	words        string // Ironic's
 	conductor    string
 	instance     string
 	sources      []Source
@@ -97,7 +99,9 @@ func atPresent(all []stay, n *ironic.Node, now time.Time) []stay {
 		s.from, s.earlier = now, true
 	}
 	if s.failed {
-		s.reason = api.FirstLine(n.LastError)
+		if why := machine.FailureOf(n); why != nil {
+			s.reason, s.words = why.Reason, api.FirstLine(why.Words)
+		}
 	}
 	if len(all) == 0 {
 		return append(all, s)
@@ -181,7 +185,7 @@ func recorded(record []watch.Entry, id string) []stay {
 func stayOf(e watch.Entry) stay {
 	s := stay{
 		state: e.State, doing: e.Doing, looks: e.Looks, from: e.At, until: e.At, failed: e.Failed, reason: e.Reason,
-		instance: e.Instance, sources: []Source{FromRecord},
+		words: e.Words, instance: e.Instance, sources: []Source{FromRecord},
 	}
 	if !e.Since.IsZero() && e.Since.Before(e.At) && e.Doing == "" {
 		s.from, s.earlier = e.Since, states.AwaitsAgent(ironic.State(e.State))
@@ -196,7 +200,7 @@ func (s stay) and(other stay) stay {
 	}
 	s.failed = s.failed || other.failed
 	s.doing, s.looks = cmp.Or(s.doing, other.doing), cmp.Or(s.looks, other.looks)
-	s.reason = cmp.Or(s.reason, other.reason)
+	s.reason, s.words = cmp.Or(s.reason, other.reason), cmp.Or(s.words, other.words)
 	s.conductor = cmp.Or(s.conductor, other.conductor)
 	s.instance = cmp.Or(s.instance, other.instance)
 	for _, source := range other.sources {
@@ -232,7 +236,7 @@ func within(stays []stay, m *Evidence) (all []stay) {
 func fromStays(stays []stay, now time.Time) []Moment {
 	var all []Moment
 	for _, s := range stays {
-		m := Moment{At: s.from, State: s.state, What: cmp.Or(s.doing, s.state), Failed: s.failed, Words: s.reason, Sources: s.sources}
+		m := Moment{At: s.from, State: s.state, What: cmp.Or(s.doing, s.state), Failed: s.failed, Reason: s.reason, Words: s.words, Sources: s.sources}
 		if s.conductor != "" {
 			m.Who = "conductor " + s.conductor
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
@@ -62,10 +63,23 @@ func (l *Life) table(text *strings.Builder) {
 			line += cell + strings.Repeat(" ", width[column]-len([]rune(cell))+2)
 		}
 		fmt.Fprintln(text, strings.TrimRight(line, " "))
-		if i > 0 && l.Moments[i-1].Words != "" {
-			fmt.Fprintf(text, "%s%s\n", strings.Repeat(" ", width[0]+width[1]+4), rest.OneLine(l.Moments[i-1].Words))
+		if i > 0 {
+			for _, told := range l.Moments[i-1].told() {
+				fmt.Fprintf(text, "%s%s\n", strings.Repeat(" ", width[0]+width[1]+4), told)
+			}
 		}
 	}
+}
+
+// told returns what is known of why something failed, in lines: the reason, and Ironic's words.
+func (m *Moment) told() (lines []string) {
+	if m.Reason != "" {
+		lines = append(lines, reason.Line(m.Reason))
+	}
+	if m.Words != "" {
+		lines = append(lines, rest.OneLine(m.Words))
+	}
+	return lines
 }
 
 func (m *Moment) row() []string {

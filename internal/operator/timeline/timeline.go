@@ -34,8 +34,9 @@ type Moment struct {
 	NodeID  string    `json:"node_id,omitempty"`
 	State   string    `json:"state,omitempty"` // the provision state that the machine was in from At on
 	What    string    `json:"what"`
-	Who     string    `json:"who,omitempty"`   // a run, a user, a conductor, or the owner in Terraform
-	Words   string    `json:"words,omitempty"` // Ironic's
+	Who     string    `json:"who,omitempty"`    // a run, a user, a conductor, or the owner in Terraform
+	Reason  string    `json:"reason,omitempty"` // of a failure, of the table of reasons; "": none has Ironic's words
+	Words   string    `json:"words,omitempty"`  // Ironic's
 	Failed  bool      `json:"failed,omitempty"`
 	Unknown bool      `json:"unknown,omitempty"` // nothing is known between At and Until
 	Sources []Source  `json:"sources,omitempty"`

@@ -119,7 +119,7 @@ func TestScreen_fitsTheTerminal(t *testing.T) {
 	for n := range 500 {
 		state := []string{"deploying", "deploy failed", "available"}[n%3]
 		one := machine(n, state, -n)
-		one.Reason = strings.Repeat("a long reason ", 20)
+		one.Why.Words = strings.Repeat("a long reason ", 20)
 		sample.Machines = append(sample.Machines, one)
 	}
 	for width := 1; width < 130; width += 7 {

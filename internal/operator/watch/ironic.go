@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -59,7 +60,7 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 	}
 	if check := notes.NotReadyOf(n); check != nil && !m.InProgress && !m.Failed {
 		m.NotReady, m.Failed, m.Step, m.Since = true, true, stateChecked, check.Failed.Local()
-		m.Reason = "the ready check has failed: " + check.Target
+		m.Why.Words = "the ready check has failed: " + check.Target
 	}
 	m.Name = cmp.Or(m.Name, n.UUID)
 	for _, note := range notes.TurnsOf(n) {
@@ -67,8 +68,9 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 	}
 	m.Operation = m.operation()
 	if m.Failed {
-		if why := machine.FailureOf(n); why != nil {
-			m.Reason = cmp.Or(m.Reason, why.Line())
+		if why := machine.FailureOf(n); why != nil && m.Why.Words == "" {
+			m.Why = *why
+			m.Why.Words = api.FirstLine(why.Words)
 		}
 		m.Step = cmp.Or(m.Step, states.FailedStep(n))
 	}
@@ -97,9 +99,9 @@ func (m *Machine) takeTurn(note *notes.Turn, same bool, now time.Time) {
 		m.Turn, m.Stops = note.Group+" waits for it", note.Group
 		if !m.Failed {
 			m.Failed, m.Step = true, stateChecked
-			m.Reason = "Ironic reports no failure, but the machine was not ready, or its change has failed"
+			m.Why.Words = "Ironic reports no failure, but the machine was not ready, or its change has failed"
 			if note.Service {
-				m.Step, m.Reason = "service", "Ironic has ended a service that failed: the machine may lack its BIOS settings or firmware"
+				m.Step, m.Why.Words = "service", "Ironic has ended a service that failed: the machine may lack its BIOS settings or firmware"
 			}
 		}
 	case note.Rest(now) > 0 && same && !m.InProgress && !m.Failed:

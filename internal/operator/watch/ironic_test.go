@@ -78,8 +78,8 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 				[]bool{tc.want == inProgress, tc.want == failed, tc.want == pending}) {
 				t.Errorf("%+v", m)
 			}
-			if want := map[bool]string{true: "first"}[m.Failed]; m.Reason != want || m.Name != "node-000" {
-				t.Errorf("reason %q, name %q", m.Reason, m.Name)
+			if want := map[bool]string{true: "first"}[m.Failed]; m.Why.Words != want || m.Name != "node-000" {
+				t.Errorf("reason %q, name %q", m.Why.Words, m.Name)
 			}
 		})
 	}
@@ -213,7 +213,7 @@ func TestList_tellsTurns(t *testing.T) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			m := s.Machines[0]
-			if m.Turn != tc.turn || m.Stops != tc.stops || tc.stops != "" && (!m.Failed || m.Reason == "" && m.State == "active") {
+			if m.Turn != tc.turn || m.Stops != tc.stops || tc.stops != "" && (!m.Failed || m.Why.Words == "" && m.State == "active") {
 				t.Errorf("it says %q, and stops %q: %+v", m.Turn, m.Stops, m)
 			}
 		})

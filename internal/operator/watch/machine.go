@@ -5,26 +5,27 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // Machine is a machine in a list.
 type Machine struct {
 	ID, Name   string
-	State      string    // its provision state
-	Power      string    // the power state that it is being changed to; empty: no power change is in progress
-	Since      time.Time // when it entered the provision state, or when its ready check began or failed
-	Checked    bool      // a run waits until what is deployed on it answers
-	NotReady   bool      // the last ready check of what is deployed on it has failed
-	InProgress bool      // an operation or a ready check is in progress
-	Failed     bool      // the last operation has failed
-	Pending    bool      // at rest, with an operation to come
-	Reason     string    // Ironic's message about the last failure, in one line
-	Turn       string    // what it does in a rollout, for people; empty: nothing
-	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
-	Pauses     string    // the rollout group that pauses after the machine, and until when, for people; empty: none
-	Instance   string    // instance_uuid: its reservation; empty: none
-	Allocation string    // the name of the allocation that has reserved it; empty: none, or not known
+	State      string          // its provision state
+	Power      string          // the power state that it is being changed to; empty: no power change is in progress
+	Since      time.Time       // when it entered the provision state, or when its ready check began or failed
+	Checked    bool            // a run waits until what is deployed on it answers
+	NotReady   bool            // the last ready check of what is deployed on it has failed
+	InProgress bool            // an operation or a ready check is in progress
+	Failed     bool            // the last operation has failed
+	Pending    bool            // at rest, with an operation to come
+	Why        machine.Failure // of the last failure; its words are in one line
+	Turn       string          // what it does in a rollout, for people; empty: nothing
+	Stops      string          // the rollout group that waits until the machine is repaired; empty: none
+	Pauses     string          // the rollout group that pauses after the machine, and until when, for people; empty: none
+	Instance   string          // instance_uuid: its reservation; empty: none
+	Allocation string          // the name of the allocation that has reserved it; empty: none, or not known
 
 	Class, Group string // its resource class and conductor group; List leaves them empty
 	Operation    string // in progress or held; empty: none

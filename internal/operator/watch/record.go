@@ -40,7 +40,8 @@ type Entry struct {
 	Instance   string  `json:"instance,omitempty"`   // instance_uuid: the UUID of its allocation
 	Allocation string  `json:"allocation,omitempty"` // the name of the allocation, if the user of the watch may see it
 	Failed     bool    `json:"failed,omitempty"`     // the last operation has failed
-	Reason     string  `json:"reason,omitempty"`     // of the failure, in Ironic's words
+	Reason     string  `json:"reason,omitempty"`     // of the failure, of the table of reasons; "": none has Ironic's words
+	Words      string  `json:"words,omitempty"`      // Ironic's about the failure, in one line
 }
 
 // Event is what happened to a watch.
@@ -103,7 +104,7 @@ func entryOf(at time.Time, m Machine) Entry {
 		e.Looks = looks
 	}
 	if m.Failed {
-		e.Reason = m.Reason
+		e.Reason, e.Words = m.Why.Reason, m.Why.Words
 	}
 	return e
 }

@@ -107,7 +107,7 @@ func (m *Model) row(t *track, now time.Time) Row {
 		For: last.length(), Spans: spans,
 	}
 	if t.Failed {
-		row.Reason = t.Reason
+		row.Reason = t.Why.Line()
 		if len(spans) == 1 {
 			row.For = max(0, now.Sub(t.Since)) // it failed before the model began
 		}

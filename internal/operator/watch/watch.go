@@ -68,6 +68,7 @@ type Ended struct {
 	Took      time.Duration // zero: the model has not seen its begin
 	Failed    bool
 	Step      string // that has failed, or the operation or the fault
+	Reason    string // of the failure, of the table of reasons; "": none has Ironic's words
 }
 
 // track is what a model knows of a machine.
@@ -140,7 +141,7 @@ func (m *Model) Add(s Sample) []Change {
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	for _, text := range []*string{
-		&machine.Name, &machine.Allocation, &machine.State, &machine.Power, &machine.Reason, &machine.Turn,
+		&machine.Name, &machine.Allocation, &machine.State, &machine.Power, &machine.Why.Words, &machine.Turn,
 		&machine.Stops, &machine.Pauses, &machine.Step,
 	} {
 		*text = rest.OneLine(*text)
@@ -171,7 +172,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 		}
 	}
 	if machine.Failed {
-		change.Reason = machine.Reason
+		change.Reason = machine.Why.Line()
 	}
 	t.spans = append(t.spans, Span{
 		Doing: machine.doing(), State: machine.looks(), From: at, To: m.now, InProgress: machine.InProgress,
@@ -191,7 +192,7 @@ func (t *track) end(last Machine, at time.Time, known bool) *Ended {
 	over := last.Operation != "" && last.Operation != t.Operation && !t.gone()
 	var ended *Ended
 	if failed || over {
-		ended = &Ended{Operation: last.Operation, Failed: failed, Step: t.Step} // a change of power leaves a failed machine as it was
+		ended = &Ended{Operation: last.Operation, Failed: failed, Step: t.Step, Reason: t.Why.Reason} // a change of power leaves a failed machine as it was
 		if !t.opened.IsZero() {
 			ended.Took = at.Sub(t.opened)
 		}

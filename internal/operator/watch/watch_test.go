@@ -36,7 +36,7 @@ func machine(n int, state string, since int) watch.Machine {
 // story is an apply of six machines with two slots: one fails, one is stuck.
 func story() []watch.Sample {
 	failed := machine(3, "deploy failed", 70)
-	failed.Reason = "Deploy step deploy.write_image failed: \x1b[31mno\u202e space left on device"
+	failed.Why.Words = "Deploy step deploy.write_image failed: \x1b[31mno\u202e space left on device"
 	sample := func(second int, machines ...watch.Machine) watch.Sample {
 		return watch.Sample{Taken: at(second), Machines: machines}
 	}

@@ -85,7 +85,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 // recordBegun writes the reservation to the state, before the deployment. on_destroy applies to finished deployments only: a failed
 // creation is tainted, and undeployed before the next one. The plan keeps what it says of the time after the deployment.
 func (d *deployment) recordBegun(ctx context.Context, plan *model, m *machine.Machine, instance string, resp *resource.CreateResponse) {
-	power, name, wrong := plan.PowerState, plan.InstanceName, plan.LastError
+	power, name, wrong, failed := plan.PowerState, plan.InstanceName, plan.LastError, plan.Failure
 	plan.OnDestroy = types.StringNull()
 	if plan.Ready.IsUnknown() {
 		plan.Ready = types.BoolValue(false)
@@ -94,7 +94,7 @@ func (d *deployment) recordBegun(ctx context.Context, plan *model, m *machine.Ma
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	d.NoteSite(ctx, resp.Private, true, &resp.Diagnostics)
-	plan.PowerState, plan.InstanceName, plan.LastError = power, name, wrong
+	plan.PowerState, plan.InstanceName, plan.LastError, plan.Failure = power, name, wrong, failed
 }
 
 // afterFailure says what the next apply does because Terraform taints the resource of a failed creation; nothing if it cleans nothing.
@@ -119,7 +119,7 @@ func (d *deployment) recordEnd(
 	if err != nil && !failure.IsInterrupted(err) {
 		plan.OnDestroy = types.StringNull()
 		plan.Protected = framework.QuietFlag(plan.Protected, m.Node().Protected)
-		plan.LastError = framework.OrNull(m.Node().LastError)
+		plan.LastError, plan.Failure = framework.OrNull(m.Node().LastError), framework.FailureValue(m.Node())
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	return runs

@@ -23,8 +23,8 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 		"Fix the cause (check the image, the checksum, the network and the machine's console) and apply again",
 		"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it", "run terraform untaint")
 	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["provision_state"] != "deploy failed" ||
-		d.Values["last_error"] != acctest.LastErrorOfFailingStep ||
-		fmt.Sprint(d.Values["attempts"]) != "2" {
+		d.Values["last_error"] != acctest.LastErrorOfFailingStep || fmt.Sprint(d.Values["attempts"]) != "2" ||
+		fmt.Sprint(d.Values["failure"]) != "map[blame:<nil> meaning:<nil> next:<nil> reason:<nil> words:"+acctest.LastErrorOfFailingStep+"]" {
 		t.Errorf("in state is %+v", d)
 	}
 	site.WantVerbs(t, s, node, "active", "active")
@@ -37,6 +37,9 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, node, "deleted", "active")
 	acctest.WantKept(t, s, w, node, before)
+	if failed := acctest.Deployed(t, w).Values["failure"]; failed != nil {
+		t.Errorf("failure is %v", failed)
+	}
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

@@ -64,6 +64,7 @@ type model struct {
 	InstanceID      types.String   `tfsdk:"instance_id"`
 	ProvisionState  types.String   `tfsdk:"provision_state"`
 	LastError       types.String   `tfsdk:"last_error"`
+	Failure         types.Object   `tfsdk:"failure"`
 	Attempts        types.Int64    `tfsdk:"attempts"`
 	Rebuilds        types.Int64    `tfsdk:"rebuilds"`
 	Restarts        types.Int64    `tfsdk:"restarts"`
@@ -207,6 +208,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 // volatile copies the values of the node that may change without this resource.
 func (m *model) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
+	m.Failure = framework.FailureValue(node)
 	m.PowerState, m.NodeName, m.InstanceName = framework.OrNull(machine.Power(node)), framework.OrNull(node.Name),
 		framework.OrNull(node.InstanceName)
 }
@@ -222,6 +224,7 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	framework.Keep(&m.InstanceName, wanted.InstanceName)
 	framework.Keep(&m.PowerState, wanted.PowerState)
 	framework.Keep(&m.LastError, wanted.LastError)
+	framework.Keep(&m.Failure, wanted.Failure)
 	if m.Protected.IsUnknown() {
 		m.Protected = framework.QuietFlag(m.Protected, node.Protected)
 	}

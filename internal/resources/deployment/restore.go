@@ -27,7 +27,7 @@ func (d *deployment) planRestore(
 		return true
 	}
 	plan.Restores = types.Int64Value(state.Restores.ValueInt64() + 1)
-	plan.ProvisionState, plan.LastError = types.StringUnknown(), types.StringUnknown()
+	plan.ProvisionState, plan.LastError, plan.Failure = types.StringUnknown(), types.StringUnknown(), unknownFailure
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	framework.PlanSteps(ctx, req, resp, decided.Steps)
 	return true

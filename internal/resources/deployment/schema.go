@@ -146,6 +146,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				"allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},
 			"last_error":      schema.StringAttribute{Computed: true, MarkdownDescription: "Why the last operation failed."},
+			"failure":         failureSchema(),
 			"attempts":        schema.Int64Attribute{Computed: true, MarkdownDescription: "Attempts of the last deployment."},
 			"rebuilds": schema.Int64Attribute{
 				Computed: true,

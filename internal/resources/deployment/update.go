@@ -300,6 +300,7 @@ func (u *update) next(node *ironic.Node, attempts int, end deploy.Ending, outcom
 	planned := *u.plan
 	if end.Failed && (outcome.Undone || !end.Interrupted) { // the plan has forecast a success, and Terraform compares it after no error
 		planned.ProvisionState, planned.LastError, planned.Attempts = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
+		planned.Failure = unknownFailure
 		if u.config.PowerState.IsNull() {
 			planned.PowerState = types.StringUnknown()
 		}
@@ -318,7 +319,7 @@ func (u *update) next(node *ironic.Node, attempts int, end deploy.Ending, outcom
 		deploy.RescuePlanned: u.plan.Rescue, deploy.RescueFormer: u.prior.Rescue, deploy.RescueUnsure: unsureRescue(),
 	}[outcome.Rescue]
 	if outcome.RescueAgain {
-		planned.ProvisionState, planned.LastError = types.StringUnknown(), types.StringUnknown()
+		planned.ProvisionState, planned.LastError, planned.Failure = types.StringUnknown(), types.StringUnknown(), unknownFailure
 	}
 	planned.Ready = readyAfter(planned.Ready, outcome.Ready)
 	next := planned

@@ -144,8 +144,14 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 		}
 		return
 	}
-	m.LastError, m.Attempts = framework.TextValue(f.LastError), framework.NumberValue(f.Attempts)
+	m.LastError, m.Failure, m.Attempts = framework.TextValue(f.LastError), types.ObjectNull(framework.FailureTypes()), framework.NumberValue(f.Attempts)
 	m.ProvisionState = framework.TextValue(f.State)
+	switch {
+	case m.LastError.IsUnknown():
+		m.Failure = unknownFailure
+	case m.LastError.Equal(state.LastError):
+		m.Failure = state.Failure
+	}
 	if config.PowerState.IsNull() {
 		m.PowerState = framework.TextValue(f.Power)
 	}
@@ -162,7 +168,7 @@ func (m *model) showNew(config *model) {
 	if m.adopted() || m.Adopt.IsUnknown() {
 		return
 	}
-	m.LastError = types.StringNull()
+	m.LastError, m.Failure = types.StringNull(), types.ObjectNull(framework.FailureTypes())
 	if config.Protected.IsNull() {
 		m.Protected = types.BoolNull()
 	}

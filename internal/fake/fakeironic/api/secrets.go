@@ -1,6 +1,7 @@
 package api
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -11,6 +12,27 @@ const Stars = "******"
 var secretWords = []string{
 	"adminpass", "admin_pass", "password", "admin_password", "auth_token", "new_pass", "auth_password", "secret_uuid", "secret",
 	"sys_pswd", "token", "configdrive", "encrypted_key", "private_key", "fernetkey", "sslkey", "passphrase", "chapsecret",
+}
+
+// secretTexts match secrets in texts, such as that of a URL with ?token=SECRET (reference/ironic.md#masked-secrets; not those in
+// JSON, XML and Python, as oslo_utils/strutils.py has them).
+var secretTexts = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)[0-9]*\s*=\s*["'])[^"']*(["'])`),
+	regexp.MustCompile(`(?i)(--(?:` + strings.Join(secretWords, "|") + `)[0-9]*\s+)[^'"^=\s]+()`),
+	regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)[0-9]*\s*--?[A-z]+\s*)\S+()`),
+	regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)[0-9]*\s*=\s*)[^\s^'"]+()`),
+}
+
+// maskTexts masks the secrets in a text.
+func maskTexts(value any) any {
+	text, is := value.(string)
+	if !is {
+		return value
+	}
+	for _, secret := range secretTexts {
+		text = secret.ReplaceAllString(text, "${1}"+Stars+"${2}")
+	}
+	return text
 }
 
 // Mask returns a copy with masked secrets at any depth of objects. 21.4 does not mask inside lists.
@@ -24,7 +46,7 @@ func Mask(info map[string]any, legacy bool) map[string]any {
 		case secretKey(key):
 			out[key] = Stars
 		default:
-			out[key] = maskList(value, legacy)
+			out[key] = maskTexts(maskList(value, legacy))
 		}
 	}
 	return out
@@ -37,7 +59,7 @@ func maskList(value any, legacy bool) any {
 	}
 	out := make([]any, len(list))
 	for i, item := range list {
-		out[i] = maskList(item, legacy)
+		out[i] = maskTexts(maskList(item, legacy))
 		if dict, isDict := item.(map[string]any); isDict {
 			out[i] = Mask(dict, legacy)
 		}

@@ -25,6 +25,10 @@ func (c *Conductor) InterfaceFault(n *Node, kind string) string {
 		return c.bootFault(n)
 	case "deploy":
 		return c.deployFault(n)
+	case "inspect": // which boots the ramdisk itself by default (validate_inspection in drivers/modules/pxe_base.py of 39.0)
+		if n.Uses(kind) == "agent" && machine.Netboots(n.Uses("boot")) && !c.hasPort(n) {
+			return "Insufficient information provided for managed inspection: " + c.bootFault(n)
+		}
 	case "console":
 		return n.consoleFault()
 	case "network":

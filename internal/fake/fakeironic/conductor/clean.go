@@ -51,6 +51,7 @@ func (c *Conductor) service(n *Node, request Request) error {
 	if n.Flag("maintenance") {
 		return InMaintenance("service", n)
 	}
+	n.Note("service_steps", nil)
 	o := operation{
 		verb: string(VerbService), phases: c.stay(Servicing),
 		fail: func(n *Node, text string) { c.rest(n, ServiceFail, Active, text) },

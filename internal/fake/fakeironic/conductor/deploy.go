@@ -64,8 +64,11 @@ func (c *Conductor) deployment(n *Node) operation {
 	o := operation{
 		flow:   flowDeployment,
 		phases: c.stay(Deploying),
-		fail:   func(n *Node, text string) { c.rest(n, DeployFail, Active, text) },
-		done:   c.deployed,
+		fail: func(n *Node, text string) {
+			n.Note("deploy_steps", nil)
+			c.rest(n, DeployFail, Active, text)
+		},
+		done: c.deployed,
 	}
 	boot, how := n.Uses("boot"), n.Uses("deploy")
 	switch how {
@@ -187,6 +190,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		n.Put("instance_info", map[string]any{})
 		n.Put("instance_uuid", nil)
 		n.Put("instance_name", nil)
+		n.unnote("is_whole_disk_image")
 		c.forgetVIFs(n)
 		c.resetSwitches(n)
 		c.dropAllocation(n)

@@ -298,7 +298,7 @@ func inert(deploy string) bool { return deploy == "fake" || deploy == "noop" }
 func (c *Conductor) restoreDeploy(n *Node) {
 	if original := api.Object(n.Fields["driver_internal_info"])[keyOriginalDeploy]; original != nil {
 		n.Put("deploy_interface", original)
-		n.forgetOriginalDeploy()
+		n.unnote(keyOriginalDeploy)
 	}
 }
 

@@ -70,17 +70,17 @@ func (c *Conductor) SaveNode(n *Node, patched map[string]any) {
 	n.Fields = patched
 	n.Rendered = nil
 	if detected { // the client's choice ends autodetect's
-		n.forgetOriginalDeploy()
+		n.unnote(keyOriginalDeploy)
 	}
 }
 
 // keyOriginalDeploy is where the conductor keeps the deploy interface of a node whose field it has rewritten.
 const keyOriginalDeploy = "original_deploy_interface"
 
-// forgetOriginalDeploy removes the deploy interface that the conductor keeps.
-func (n *Node) forgetOriginalDeploy() {
+// unnote removes a key of driver_internal_info.
+func (n *Node) unnote(key string) {
 	info := api.Object(api.Clone(n.Fields["driver_internal_info"]))
-	delete(info, keyOriginalDeploy)
+	delete(info, key)
 	n.Put("driver_internal_info", info)
 }
 

@@ -70,7 +70,11 @@ func (c *Conductor) ChangePower(n *Node, target, result string, restart, ignored
 	n.Put("last_error", nil)
 	n.Put("reservation", Host)
 	n.Put("updated_at", api.Timestamp(c.Now))
-	if restart || n.Str("power_state") != result {
+	was := n.Str("power_state")
+	if was == "" && n.Uses("power") != "fake" {
+		was = PowerOff // as the BMC says; Ironic asks it (node_power_action in ironic/conductor/utils.py of 21.4 and 39.0)
+	}
+	if restart || was != result {
 		c.notePowerChange(n)
 	}
 	var end func()

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -24,6 +25,7 @@ func (c *Conductor) manage(n *Node) {
 				n.Put("power_state", PowerOff)
 			}
 			n.noteBoot()
+			n.noteVendor()
 			if strings.HasSuffix(n.Uses("management"), "redfish") && n.Str("health") == "" {
 				n.Put("health", "OK") // Ironic reads it when it polls the power state
 			}
@@ -34,6 +36,18 @@ func (c *Conductor) manage(n *Node) {
 		o.defect = "Failed to get power state for node " + n.Str("uuid") + ". Error: " + reason
 	}
 	c.begin(n, o, Manageable)
+}
+
+// noteVendor notes what the BMC calls the vendor of the machine (node_cache_vendor in ironic/conductor/utils.py of 21.4 and 39.0).
+func (n *Node) noteVendor() {
+	properties := api.Object(api.Clone(n.Fields["properties"]))
+	switch management := n.Uses("management"); {
+	case management == "ipmitool":
+		properties["vendor"] = "unknown"
+	case strings.HasSuffix(management, "redfish"):
+		properties["vendor"] = "Contoso"
+	}
+	n.Put("properties", properties)
 }
 
 // inspect collects the inventory. The inspect interface fake finds nothing.
@@ -80,7 +94,12 @@ func (c *Conductor) abort(n *Node) error {
 	//exhaustive:ignore
 	switch n.State() {
 	case CleanWait, CleanHold:
-		c.rest(n, CleanFail, target, "By request, the clean operation was aborted")
+		text := "By request, the clean operation was aborted"
+		if kind, name := api.StepName(api.Object(n.Fields["clean_step"])); name != "" {
+			text += fmt.Sprintf(" during or after the completion of step \"%s.%s\"", kind, name)
+		}
+		c.cleaned(n, n.Uses("deploy"))
+		c.rest(n, CleanFail, target, text)
 	case InspectWait:
 		c.rest(n, InspectFail, target, "Inspection was aborted by request.")
 	case RescueWait:

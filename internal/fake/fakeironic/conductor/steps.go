@@ -121,6 +121,12 @@ var serviceSteps = []string{
 	"deploy.erase_devices", "deploy.erase_devices_metadata", "deploy.erase_devices_express",
 }
 
+// classes are the names of the interfaces fake (ironic/drivers/modules/fake.py of 39.0). Others are called alike.
+var classes = map[string]string{
+	"bios": "FakeBIOS", "deploy": "FakeDeploy", "firmware": "FakeFirmware", "management": "FakeManagement", "power": "FakePower",
+	"raid": "FakeRAID", "vendor": "FakeVendorB",
+}
+
 // runSteps plans the steps of a manual cleaning or a service. run executes those before the first that fails. defect says how that
 // one fails, and executing whether it had begun.
 func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *Node), defect string, executing bool) {
@@ -138,8 +144,8 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 		}
 		if defect, executing = c.stepDefect(n, step); service &&
 			(defect != "" || n.real(kind) && !slices.Contains(serviceSteps, kind+"."+name)) {
-			return run, fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: the %s interface has no attribute '%s'",
-				n.Str("uuid"), kind, name, kind, name), true
+			return run, fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: '%s' object has no attribute '%s'",
+				n.Str("uuid"), kind, name, classes[kind], name), true
 		}
 		if defect != "" {
 			return run, defect, executing

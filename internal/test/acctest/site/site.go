@@ -106,6 +106,8 @@ func start(t testing.TB, endpoint string, fake *fakeironic.Server) *Site {
 		server := httptest.NewServer(fake)
 		t.Cleanup(server.Close)
 		s.Fake, s.Endpoint = fake, server.URL
+	} else {
+		s.record(t)
 	}
 	t.Cleanup(s.sweep)
 	return s
