@@ -1,10 +1,10 @@
-// Command clients runs the tests of other clients of Ironic, which no one here wrote, on the fake, as Ironic 21.4 and as Ironic 39, and what
-// clients of BMCs can do on the fake BMC.
+// Command clients runs the tests of other clients of Ironic, which no one here wrote, on the fake, as Ironic 21.4 and as Ironic 39, and
+// what clients of BMCs can do on the fake BMC.
 //
 //	clients [-ironic URL] [SUITE...]    without SUITE, all
 //
-// It fails if a test fails, unless the suite lists it as of no concern. With -ironic, the tests run on an Ironic without authentication, such
-// as that of tools/ironic-up, and clients prints those that fail: a column to compare with that of the fake.
+// It fails if a test fails, unless the suite lists it as of no concern. With -ironic, the tests run on an Ironic without authentication,
+// such as that of tools/ironic-up, and clients prints those that fail: a column to compare with that of the fake.
 package main
 
 import (

@@ -10,7 +10,8 @@ func rootDocument(*call) object {
 	return document(root, "ServiceRoot.v1_5_0", "Root Service", object{
 		"Id": "RootService", "RedfishVersion": "1.11.0", "UUID": "92384634-2938-2342-8820-489239905423", "Product": "Contoso BMC",
 		"Systems": link(root + "/Systems"), "Managers": link(root + "/Managers"), "Chassis": link(root + "/Chassis"),
-		"SessionService": link(root + "/SessionService"), "AccountService": link(accountsPath), "UpdateService": link(updatePath), "Tasks": link(root + "/TaskService"),
+		"SessionService": link(root + "/SessionService"), "AccountService": link(accountsPath),
+		"UpdateService": link(updatePath), "Tasks": link(root + "/TaskService"),
 		"Registries": link(root + "/Registries"), "Links": object{"Sessions": link(sessionsPath)},
 	})
 }

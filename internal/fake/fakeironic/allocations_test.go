@@ -101,38 +101,6 @@ func TestAllocation_prefersTheNodeOfItsName(t *testing.T) {
 	}
 }
 
-func TestAllocation_refusals(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
-	a.allocate(map[string]any{"name": "taken", "resource_class": "x", "uuid": someUUID})
-	for _, tt := range []struct {
-		body   map[string]any
-		status int
-		text   string
-	}{
-		{map[string]any{}, http.StatusBadRequest, "The resource_class field is mandatory when not backfilling"},
-		{
-			map[string]any{"resource_class": "x", "name": "bad name"},
-			http.StatusBadRequest,
-			"Cannot create allocation with invalid name 'bad name'",
-		},
-		{map[string]any{"resource_class": "x", "state": "active"}, http.StatusBadRequest, "('state' was unexpected)"},
-		{map[string]any{"resource_class": "x", "traits": []string{"lower"}}, http.StatusBadRequest, "'lower' is not valid"},
-		{map[string]any{"resource_class": "x", "candidate_nodes": []string{"nope"}}, http.StatusBadRequest, "Nodes cannot be found: nope"},
-		{map[string]any{"resource_class": "x", "name": "taken"}, http.StatusConflict, "An allocation with name taken already exists."},
-		{map[string]any{"resource_class": "x", "uuid": someUUID}, http.StatusConflict, "An allocation with UUID " + someUUID +
-			" already exists."},
-		{map[string]any{"node": "nope"}, http.StatusBadRequest, "Node nope could not be found."},
-	} {
-		a.refused(tt.status, tt.text, http.MethodPost, "/v1/allocations", tt.body)
-	}
-	a.refused(http.StatusBadRequest, "Node nope could not be found.", http.MethodGet, "/v1/nodes/nope/allocation", nil)
-	a.node("free", nil)
-	a.refused(http.StatusNotFound, "Allocation for node free was not found", http.MethodGet, "/v1/nodes/free/allocation", nil)
-	a.refused(http.StatusBadRequest, "Node nope could not be found.", http.MethodGet, "/v1/allocations?node=nope", nil)
-	a.refused(http.StatusBadRequest, "Unexpected arguments: name", http.MethodGet, "/v1/allocations?name=x", nil)
-}
-
 func TestAllocation_patchChangesOnlyNameAndExtra(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})

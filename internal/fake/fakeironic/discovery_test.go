@@ -182,26 +182,6 @@ func TestDiscovery_postNeedsNoCredentials(t *testing.T) {
 	old.must(http.StatusUnauthorized, http.MethodPost, callback, fakeironic.SampleInventory(1))
 }
 
-func TestDiscovery_invalidPostIsRefused(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{Discovery: true})
-	for complaint, body := range map[string]any{
-		"[] should be non-empty":               map[string]any{"inventory": map[string]any{"interfaces": []any{}}},
-		"'interfaces' is a required property":  map[string]any{"inventory": map[string]any{}},
-		"'inventory' is a required property":   map[string]any{"other": 1},
-		"'mac_address' is a required property": map[string]any{"inventory": map[string]any{"interfaces": []any{map[string]any{}}}},
-		"None is not of type 'string'": map[string]any{
-			"inventory": map[string]any{"interfaces": []any{map[string]any{"mac_address": nil}}},
-		},
-		"No lookup information provided": map[string]any{
-			"inventory": map[string]any{"interfaces": []any{map[string]any{"mac_address": "x"}}},
-		},
-		"Schema error for data: [] is not of t": "[]",
-	} {
-		a.refused(http.StatusBadRequest, complaint, http.MethodPost, callback, body)
-	}
-}
-
 func TestDiscovery_hookFailureSetsLastError(t *testing.T) {
 	t.Parallel()
 	burning := func() map[string]any {

@@ -11,48 +11,6 @@ import (
 
 const someUUID = "11111111-2222-4333-8444-555555555555"
 
-func TestNode_createRefusals(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
-	taken := a.node("taken", nil)
-	for _, tt := range []struct {
-		body   map[string]any
-		status int
-		text   string
-	}{
-		{map[string]any{}, http.StatusBadRequest, "'driver' is a required property"},
-		{map[string]any{"driver": nil}, http.StatusBadRequest, "None is not of type 'string'"},
-		{map[string]any{"driver": "nope"}, http.StatusBadRequest, `supports driver nope for conductor group "".`},
-		{map[string]any{"conductor_group": "rack9"}, http.StatusBadRequest, `conductor group "rack9"`},
-		{map[string]any{"deploy_interface": "nope"}, 400, "Could not find the following interface in the 'ironic.hardware.interfaces.deploy'"},
-		{map[string]any{"driver": "ipmi", "power_interface": "redfish"}, 400, "is not supported by hardware type IPMIHardware."},
-		{map[string]any{"uuid": taken}, http.StatusConflict, "A node with UUID " + taken + " already exists."},
-		{map[string]any{"name": "taken"}, http.StatusConflict, "A node with name taken already exists."},
-		{map[string]any{"uuid": "notuuid"}, http.StatusBadRequest, "Expected UUID for uuid: notuuid"},
-		{map[string]any{"provision_state": "active"}, http.StatusBadRequest, "('provision_state' was unexpected)"},
-		{map[string]any{"protected": true}, http.StatusBadRequest, "('protected' was unexpected)"},
-		{map[string]any{"owner": "me"}, http.StatusBadRequest, "with an owner other than your own project."},
-		{map[string]any{"resource_class": strings.Repeat("x", 81)}, http.StatusBadRequest, "is too long"},
-		{map[string]any{"chassis_uuid": someUUID}, http.StatusBadRequest, "could not be found."},
-		{map[string]any{"network_data": map[string]any{"a": 1}}, http.StatusBadRequest, "is not valid under any of the given schemas"},
-		{map[string]any{"name": "bad name"}, http.StatusBadRequest, "Cannot create node with invalid name 'bad name'"},
-		{map[string]any{"name": someUUID}, http.StatusBadRequest, "invalid name"},
-		{map[string]any{"name": "detail"}, http.StatusBadRequest, "is reserved and can not be used as a node name"},
-	} {
-		body := map[string]any{"driver": "fake-hardware"}
-		for key, value := range tt.body {
-			body[key] = value
-		}
-		if len(tt.body) == 0 {
-			delete(body, "driver")
-		}
-		a.refused(tt.status, tt.text, http.MethodPost, "/v1/nodes", body)
-	}
-	if got := len(a.fake.Nodes()); got != 1 {
-		t.Errorf("%d nodes after refusals, want 1", got)
-	}
-}
-
 func TestNode_secretsAreMaskedAtAnyDepth(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
@@ -88,47 +46,6 @@ func TestNode_patchStoresStars(t *testing.T) {
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("replace", "/driver_info/ipmi_password", "******"))
 	if password() != "******" {
 		t.Errorf("password = %v, want six stars", password())
-	}
-}
-
-func TestNode_patchRules(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		op, path string
-		value    any
-		status   int
-		text     string
-	}{
-		{"test", "/name", "x", http.StatusBadRequest, "'test' is not one of ['add', 'replace', 'remove']"},
-		{"add", "/extra/a.b", 1, http.StatusBadRequest, "does not match"},
-		{"add", "/extra/a~1b", 1, http.StatusBadRequest, "does not match"},
-		{"add", "/extra/new", 1, http.StatusOK, ""},
-		{"replace", "/extra/missing", 1, http.StatusBadRequest, "can't replace a non-existent object 'missing'"},
-		{"remove", "/extra/missing", nil, http.StatusBadRequest, "can't remove a non-existent object 'missing'"},
-		{"add", "/extra/missing/deep", 1, http.StatusBadRequest, "member 'missing' not found in"},
-		{"add", "/extra/list/-", 3, http.StatusOK, ""},
-		{"remove", "/extra/list/0", nil, http.StatusOK, ""},
-		{"add", "/extra/list/9", 1, http.StatusBadRequest, "can't insert outside of list"},
-		{"remove", "/name", nil, http.StatusOK, ""},
-		{"replace", "/name", nil, http.StatusBadRequest, "Cannot change name to invalid name 'None'"},
-		{"add", "/name", "taken", http.StatusConflict, "A node with name taken already exists."},
-		{"remove", "/automated_clean", nil, http.StatusInternalServerError, "'value'"},
-		{"remove", "/conductor_group", nil, http.StatusInternalServerError, "'conductor_group'"},
-		{"remove", "/maintenance", nil, http.StatusInternalServerError, "maintenance"},
-		{"remove", "/resource_class", nil, http.StatusOK, ""},
-		{"remove", "/deploy_interface", nil, http.StatusOK, ""},
-		{"add", "/traits", []any{}, http.StatusBadRequest, "Cannot patch /traits. Only the following can be updated: automated_clean, "},
-		{"add", "/provision_state", "active", http.StatusBadRequest, "Cannot patch /provision_state."},
-		{"add", "/driver", "ipmi", http.StatusBadRequest, "is not supported by hardware type IPMIHardware."},
-		{"add", "/protected", true, http.StatusConflict, "can only be made protected in provision states 'active' or 'rescue'"},
-		{"add", "/protected_reason", "x", http.StatusBadRequest, "can only be set when protected is True"},
-		{"add", "/instance_uuid", "x", http.StatusBadRequest, "Expected UUID for instance_uuid: x"},
-		{"add", "/owner", "me", http.StatusOK, ""},
-	} {
-		a := newAPI(t, &fakeironic.Server{})
-		a.node("taken", nil)
-		uuid := a.node("n1", map[string]any{"extra": map[string]any{"list": []any{1, 2}}})
-		a.refused(tt.status, tt.text, http.MethodPatch, "/v1/nodes/"+uuid, patch(tt.op, tt.path, tt.value))
 	}
 }
 
@@ -216,37 +133,6 @@ func TestNodeList_nextLinkDropsFilters(t *testing.T) {
 	next, _ := newAPI(t, fake).must(http.StatusOK, http.MethodGet, "/v1/nodes?resource_class=gold&limit=1", nil)["next"].(string)
 	if next == "" || strings.Contains(next, "gold") {
 		t.Errorf("next = %q, want a link without the filter", next)
-	}
-}
-
-func TestNodeList_refusals(t *testing.T) {
-	t.Parallel()
-	fake := &fakeironic.Server{}
-	fake.AddFleet(1, "baremetal") // Ironic checks some parameters only if the list has a node
-	a := newAPI(t, fake)
-	for query, want := range map[string]struct {
-		status int
-		text   string
-	}{
-		"limit=0":                                {http.StatusBadRequest, "Limit must be positive"},
-		"limit=abc":                              {http.StatusBadRequest, "limit"},
-		"marker=x":                               {http.StatusBadRequest, "marker"},
-		"marker=" + someUUID:                     {http.StatusNotFound, "Node " + someUUID + " could not be found."},
-		"sort_key=bogus":                         {http.StatusBadRequest, "is an invalid field for sorting"},
-		"fields=uuid&detail=true":                {http.StatusBadRequest, "in the same request"},
-		"fields=uuid,created_at":                 {http.StatusBadRequest, "Field created_at is not a valid field."},
-		"fields=updated_at":                      {http.StatusBadRequest, "Field updated_at is not a valid field."},
-		"fields=bogus":                           {http.StatusInternalServerError, "type object 'Node' has no attribute 'bogus'"},
-		"fields=conductor":                       {http.StatusInternalServerError, "'conductor'"},
-		"fields=chassis_uuid":                    {http.StatusInternalServerError, "'chassis_uuid'"},
-		"fields=allocation_uuid":                 {http.StatusInternalServerError, "'allocation_uuid'"},
-		"provision_state=enroll,available":       {http.StatusBadRequest, "is not valid"},
-		"fault=bogus":                            {http.StatusBadRequest, "Unrecognized fault"},
-		"name=x":                                 {http.StatusBadRequest, "Unexpected arguments: name"},
-		"chassis_uuid=" + someUUID:               {http.StatusNotFound, "Chassis"},
-		"provision_state=active&maintenance=bad": {http.StatusBadRequest, "maintenance"},
-	} {
-		a.refused(want.status, want.text, http.MethodGet, "/v1/nodes?"+query, nil)
 	}
 }
 

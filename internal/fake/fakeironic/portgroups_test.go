@@ -70,35 +70,6 @@ func TestPortgroup_isMistakenForAnother(t *testing.T) {
 	}
 }
 
-func TestPortgroup_refusals(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
-	first, second := a.node("n1", nil), a.node("n2", nil)
-	group := a.group(first, map[string]any{"name": "bond0", "address": someMAC})
-	for _, tt := range []struct {
-		status int
-		text   string
-		body   map[string]any
-	}{
-		{http.StatusConflict, "A portgroup with name bond0 already exists.", map[string]any{"node_uuid": second, "name": "bond0"}},
-		{
-			http.StatusConflict, "A portgroup with MAC address " + someMAC + " already exists.",
-			map[string]any{"node_uuid": second, "address": someMAC},
-		},
-		{http.StatusConflict, "A portgroup with UUID " + group + " already exists.", map[string]any{"node_uuid": second, "uuid": group}},
-		{http.StatusBadRequest, "Cannot create portgroup with invalid name 'bo nd'", map[string]any{"node_uuid": second, "name": "bo nd"}},
-		{http.StatusBadRequest, "Expected valid MAC address for address: x", map[string]any{"node_uuid": second, "address": "x"}},
-		{http.StatusBadRequest, "('bogus' was unexpected)", map[string]any{"node_uuid": second, "bogus": 1}},
-		{http.StatusBadRequest, "Expected UUID for node_uuid: n1", map[string]any{"node_uuid": "n1"}},
-		{http.StatusBadRequest, "could not be found", map[string]any{"node_uuid": someUUID}},
-		{http.StatusBadRequest, "'node_uuid' is a required property", map[string]any{}},
-	} {
-		a.refused(tt.status, tt.text, http.MethodPost, "/v1/portgroups", tt.body)
-	}
-	a.refused(http.StatusNotFound, "Portgroup nope could not be found.", http.MethodGet, "/v1/portgroups/nope", nil)
-	a.refused(http.StatusNotFound, "Node nope could not be found.", http.MethodGet, "/v1/portgroups/detail?node=nope", nil)
-}
-
 func TestPortgroup_changesInEveryState(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"manageable", "available", "active"} {

@@ -25,30 +25,6 @@ func TestPort_addressIsUnique(t *testing.T) {
 	a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": second})
 }
 
-func TestPort_refusals(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, &fakeironic.Server{})
-	node := a.node("n1", nil)
-	for _, tt := range []struct {
-		body map[string]any
-		text string
-	}{
-		{map[string]any{"node_uuid": node}, "'address' is a required property"},
-		{map[string]any{"address": someMAC}, "is a required property"},
-		{map[string]any{"address": someMAC, "node_uuid": "n1"}, "Expected UUID for node_uuid: n1"},
-		{map[string]any{"address": "52-54-00-ab-cd-ef", "node_uuid": node}, "Expected valid MAC address for address: 52-54-00-ab-cd-ef"},
-		{map[string]any{"address": someMAC, "node_uuid": someUUID}, "could not be found."},
-		{
-			map[string]any{"address": someMAC, "node_uuid": node, "local_link_connection": map[string]any{"port_id": "x"}},
-			"'switch_id' is a required property",
-		},
-	} {
-		a.refused(http.StatusBadRequest, tt.text, http.MethodPost, "/v1/ports", tt.body)
-	}
-	a.refused(http.StatusNotFound, "Node nope could not be found.", http.MethodGet, "/v1/ports?node=nope", nil)
-	a.refused(http.StatusNotFound, "Portgroup None could not be found.", http.MethodGet, "/v1/nodes/nope/ports", nil)
-}
-
 func TestPort_listByNodeAndAddress(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}

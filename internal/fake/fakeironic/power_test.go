@@ -103,35 +103,6 @@ func TestPower_agentOnlyRestartsAndOnlyWhileItRuns(t *testing.T) {
 	})
 }
 
-func TestBootDevice_rules(t *testing.T) {
-	t.Parallel()
-	bmc := map[string]any{"redfish_address": "https://bmc", "ipmi_address": "10.0.0.1"}
-	for _, tt := range []struct {
-		management string
-		info       map[string]any
-		body       any
-		status     int
-		text       string
-	}{
-		{"fake", nil, map[string]any{"boot_device": "pxe"}, 204, ""},
-		{"fake", nil, map[string]any{"boot_device": "cdrom"}, 400, "Invalid boot device cdrom specified."},
-		{"fake", nil, map[string]any{"boot_device": nil}, 400, "Invalid boot device None specified."},
-		{"fake", nil, map[string]any{}, 400, "Missing mandatory parameter: boot_device"},
-		{"fake", nil, map[string]any{"boot_device": "pxe", "persistent": "x"}, 400, "Invalid persistent: Unrecognized value 'x'"},
-		{"fake", nil, map[string]any{"boot_device": "pxe", "x": 1}, 400, "Unexpected arguments: x"},
-		{"redfish", nil, map[string]any{"boot_device": "bogus"}, 400, "Missing the following Redfish properties"},
-		{"redfish", bmc, map[string]any{"boot_device": "cdrom"}, 204, ""},
-		{"redfish", bmc, map[string]any{"boot_device": "bogus"}, 500, "Unexpected error raised by RPC"},
-		{"ipmitool", nil, map[string]any{"boot_device": "pxe"}, 400, "Missing the following IPMI credentials"},
-		{"ipmitool", bmc, map[string]any{"boot_device": "safe"}, 204, ""},
-		{"ipmitool", bmc, map[string]any{"boot_device": "bogus"}, 400, "Invalid boot device bogus specified."},
-	} {
-		a := newAPI(t, &fakeironic.Server{})
-		a.node("n1", map[string]any{"management_interface": tt.management, "driver_info": tt.info})
-		a.refused(tt.status, tt.text, http.MethodPut, "/v1/nodes/n1/management/boot_device", tt.body)
-	}
-}
-
 func TestBootDevice_staysUntilItIsUsed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})

@@ -14,12 +14,16 @@ import (
 // allowed is the state machine of Ironic 39: the verbs of each state and the states that they lead to. It is written
 // independently of rules, from Ironic's documentation.
 var allowed = map[string]map[string]string{
-	"enroll":          {"manage": "verifying"},
-	"manageable":      {"provide": "cleaning", "clean": "cleaning", "inspect": "inspecting", "adopt": "adopting"},
-	"available":       {"active": "deploying", "deploy": "deploying", "manage": "manageable"},
-	"wait call-back":  {"deleted": "deleting", "undeploy": "deleting", "abort": "deploy failed"},
-	"active":          {"deleted": "deleting", "undeploy": "deleting", "rebuild": "deploying", "rescue": "rescuing", "service": "servicing"},
-	"deploy failed":   {"active": "deploying", "deploy": "deploying", "rebuild": "deploying", "deleted": "deleting", "undeploy": "deleting"},
+	"enroll":         {"manage": "verifying"},
+	"manageable":     {"provide": "cleaning", "clean": "cleaning", "inspect": "inspecting", "adopt": "adopting"},
+	"available":      {"active": "deploying", "deploy": "deploying", "manage": "manageable"},
+	"wait call-back": {"deleted": "deleting", "undeploy": "deleting", "abort": "deploy failed"},
+	"active": {
+		"deleted": "deleting", "undeploy": "deleting", "rebuild": "deploying", "rescue": "rescuing", "service": "servicing",
+	},
+	"deploy failed": {
+		"active": "deploying", "deploy": "deploying", "rebuild": "deploying", "deleted": "deleting", "undeploy": "deleting",
+	},
 	"error":           {"rebuild": "deploying", "deleted": "deleting", "undeploy": "deleting"},
 	"clean wait":      {"abort": "clean failed"},
 	"clean failed":    {"manage": "manageable"},
@@ -137,8 +141,8 @@ func TestProvision_failingStepsOfFakeHardware(t *testing.T) {
 			`{"target": "clean", "clean_steps": [{"interface": "bios", "step": "apply_configuration"}]}`, nil,
 		},
 		{
-			"clean step that breaks", "manageable", "clean failed", "failed step", `{"target": "clean", "clean_steps": [{"interface": "bios",
-				"step": "apply_configuration", "args": {"settings": [{"bad": 1}]}}]}`, "clean failure",
+			"clean step that breaks", "manageable", "clean failed", "failed step", `{"target": "clean", "clean_steps": [
+				{"interface": "bios", "step": "apply_configuration", "args": {"settings": [{"bad": 1}]}}]}`, "clean failure",
 		},
 		{
 			"no such service step", "active", "service failed", "has no attribute 'nostep'",

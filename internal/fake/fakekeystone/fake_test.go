@@ -70,8 +70,10 @@ func TestTokens(t *testing.T) {
 		asked           string
 		want            fakekeystone.Identity
 	}{
-		"names":    {by(member, right), tenantA, 201, "password a-member@Default for tenant-a@#default", inA},
-		"IDs":      {by(`"id":"a-member-id"`, right), `{"project":{"id":"tenant-a-id"}}`, 201, "password #a-member-id for #tenant-a-id", inA},
+		"names": {by(member, right), tenantA, 201, "password a-member@Default for tenant-a@#default", inA},
+		"IDs": {
+			by(`"id":"a-member-id"`, right), `{"project":{"id":"tenant-a-id"}}`, 201, "password #a-member-id for #tenant-a-id", inA,
+		},
 		"no scope": {by(member, right), "", 201, "password a-member@Default", nowhere},
 		"unscoped": {by(member, right), `"unscoped"`, 201, "password a-member@Default", nowhere},
 		"system": {by(`"id":"sys-member-id"`, right), `{"system":{"all":true}}`, 201, "password #sys-member-id for " +

@@ -106,7 +106,8 @@ func (s *Server) checkFit(d draft, own *profile) *Problem {
 		return problem("ProfileAlreadyExistsInServer", "Select another server hardware or remove the profile that is assigned to it.",
 			"A profile is already assigned to the server hardware %s.", h.link())
 	case h.Power != Off: // the real code is not known
-		return problem("ServerHardwareIsPoweredOn", "Power off the server and try again.", "The server hardware %s is powered on.", h.link())
+		return problem("ServerHardwareIsPoweredOn", "Power off the server and try again.", "The server hardware %s is powered on.",
+			h.link())
 	case !sameURI(text(d.document, "serverHardwareTypeUri"), h.TypeURI):
 		return problem("ServerHardwareTypeMismatch", verify, "The server hardware type of the profile is not that of %s.", h.link())
 	case !sameURI(text(d.document, "enclosureGroupUri"), h.GroupURI):

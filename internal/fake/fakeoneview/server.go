@@ -6,7 +6,8 @@
 // tests inject, and a log of harm: what clients did to another user's profiles and to the power of their servers.
 //
 // It follows HPE's documentation, captured answers and the SDKs. It knows nothing about its clients. Comments say where the
-// behaviour of a real appliance is not known; clients must not depend on it there.
+// behaviour of a real appliance is not known, as does reference/oneview.md#what-the-fake-answers-without-evidence-of-an-appliance; clients
+// must not depend on it there.
 package fakeoneview
 
 import (
