@@ -23,7 +23,9 @@ import (
 )
 
 func main() {
-	os.Exit(fakehttp.Main("fakebmc", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }))
+	os.Exit(fakehttp.Main(context.Background(), "fakebmc", func(ctx context.Context, args []string) error {
+		return run(ctx, args, os.Stdout)
+	}))
 }
 
 type options struct {

@@ -14,7 +14,9 @@ import (
 )
 
 func main() {
-	os.Exit(fakehttp.Main("fakeironic", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }))
+	os.Exit(fakehttp.Main(context.Background(), "fakeironic", func(ctx context.Context, args []string) error {
+		return run(ctx, args, os.Stdout, os.Stderr)
+	}))
 }
 
 // run serves until ctx or the time of -serve-for ends. It writes the URL to stdout, and the rest to stderr.

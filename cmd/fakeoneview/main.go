@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -17,7 +18,9 @@ import (
 )
 
 func main() {
-	os.Exit(fakehttp.Main("fakeoneview", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }))
+	os.Exit(fakehttp.Main(context.Background(), "fakeoneview", func(ctx context.Context, args []string) error {
+		return run(ctx, args, os.Stdout)
+	}))
 }
 
 // options are the flags that are not fields of the fake.
@@ -31,7 +34,7 @@ type options struct {
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	var fake fakeoneview.Server
+	fake := fakeoneview.Server{MissingIfMatch: http.StatusOK}
 	o, err := parse(&fake, args)
 	if err != nil {
 		return err

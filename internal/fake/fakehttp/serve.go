@@ -52,8 +52,8 @@ func Secure(listener net.Listener, caFile string) (net.Listener, error) {
 }
 
 // Main runs a program until it is interrupted, and prints the error with which it ends.
-func Main(name string, run func(ctx context.Context, args []string) error) (code int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+func Main(ctx context.Context, name string, run func(ctx context.Context, args []string) error) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:])
 	if err == nil || errors.Is(err, flag.ErrHelp) {

@@ -32,7 +32,7 @@ func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) er
 	switch {
 	case known == "" && required:
 		status := s.MissingIfMatch
-		if status == 0 {
+		if status == 0 || status == http.StatusOK {
 			status = http.StatusForbidden
 		}
 		return fault(status, "IF_MATCH_REQUIRED", "The request needs the ETag of the resource in If-Match.")
@@ -43,7 +43,7 @@ func (s *Server) checkETag(c *call, p *profile, inBody string, required bool) er
 }
 
 func (s *Server) deleteProfile(c *call, p *profile) (Reply, error) {
-	if err := s.checkETag(c, p, "", s.MissingIfMatch != 0 && c.version >= 500); err != nil {
+	if err := s.checkETag(c, p, "", s.MissingIfMatch != http.StatusOK && c.version >= 500); err != nil {
 		return Reply{}, err
 	}
 	if p.working() {

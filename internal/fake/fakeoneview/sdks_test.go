@@ -22,10 +22,10 @@ func TestServer_answersTheCallsOfHPEsSDKs(t *testing.T) {
 	for sdk, contentType := range map[string]string{"golang": "application/json; charset=utf-8", "python": ""} {
 		t.Run(sdk, func(t *testing.T) {
 			t.Parallel()
-			var fake fakeoneview.Server
+			fake := &fakeoneview.Server{MissingIfMatch: http.StatusOK}
 			blades, rack := fake.AddBlades(3), fake.AddRackServers(1)
 			web := fake.AddProfile(fakeoneview.NewProfile{Name: "web", HardwareURI: blades.Hardware[0], TemplateURI: blades.TemplateURI})
-			a := login(t, &fake)
+			a := login(t, fake)
 			a.patchType = contentType
 			task := a.begin(http.MethodPut, blades.Hardware[0]+"/powerState", power("On", "MomentaryPress"))
 			a.begin(http.MethodPut, blades.Hardware[0]+"/powerState", power("Off", "PressAndHold"))

@@ -66,8 +66,8 @@ type Server struct {
 	// PlainConflicts answers 409 instead of failing the task if the server is on or has a profile.
 	PlainConflicts bool
 
-	// MissingIfMatch is the status for a DELETE or PUT without If-Match from API version 500 on. 412 has been observed. Zero means 403 for
-	// a PUT, as the documentation says, and no refusal of a DELETE, because HPE's Python SDK sends it so.
+	// MissingIfMatch is the status for a DELETE or PUT without If-Match from API version 500 on; zero means 403, as the documentation
+	// says. 412 has been observed. With 200 it is no fault of a DELETE, because HPE's Python SDK sends it so.
 	MissingIfMatch int
 
 	mu       sync.Mutex
