@@ -46,6 +46,7 @@ func stateNames() (names []string) {
 	return names
 }
 
+// add adds a value of -fail.
 func (f failures) add(value string) error {
 	node, what, found := strings.Cut(value, "=")
 	state, times, counted := strings.Cut(what, ":")

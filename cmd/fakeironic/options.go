@@ -11,6 +11,7 @@ import (
 	"time"
 )
 
+// options are what the flags say.
 type options struct {
 	listen             string
 	nodes              int
@@ -80,6 +81,7 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 
 var versionPattern = regexp.MustCompile(`^1\.([1-9][0-9]{0,2})$`)
 
+// check refuses values that make no sense.
 func (o *options) check() error {
 	minor := 0
 	if found := versionPattern.FindStringSubmatch(o.maxMicroversion); found != nil {
