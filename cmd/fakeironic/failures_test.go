@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -34,12 +35,12 @@ func TestFailures_failOperationsByNameAndNumber(t *testing.T) {
 		{"rescue", "rescuing", false},
 		{"unhold", "cleaning", false},
 	} {
-		text := f.fail(fakeironic.Node{Name: "n1", UUID: uuid, ProvisionState: step.state}, step.verb)
+		text := f.fail(fakeironic.Node{Name: "n1", UUID: uuid, ProvisionState: step.state}, step.verb, false)
 		if (text != "") != step.fails || strings.Contains(text, "NODE") {
 			t.Errorf("step %d, %s in %s: last_error %q, want a failure: %t", i+1, step.verb, step.state, text, step.fails)
 		}
 	}
-	if text := f.fail(fakeironic.Node{UUID: uuid}, "provide"); text != "" {
+	if text := f.fail(fakeironic.Node{UUID: uuid}, "provide", false); text != "" {
 		t.Errorf("a node without a name fails: %s", text)
 	}
 }
@@ -73,6 +74,32 @@ func TestFailures_failOnTheFake(t *testing.T) {
 	put(t, serve(t, fake)+"/v1/nodes/node-000/states/power", `{"target": "power on"}`)
 	if node, _ := fake.Node("node-000"); node.PowerState != "power off" || node.LastError == "" {
 		t.Errorf("power: %s, last_error %q", node.PowerState, node.LastError)
+	}
+}
+
+// A failure for a reason has the words of the faked version, with the frame of the operation and the address of the node's image.
+func TestFailures_sayWhatTheVersionSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ version, fail, verb, want string }{
+		{"1.115", "deploy@image-404", "active", "Failed to prepare to deploy: Validation of image href http://x/a failed, " +
+			"reason: Got HTTP code 404 instead of 200 in response to HEAD request."},
+		{"1.115", "inspect@inspection-timeout", "inspect", "Timeout reached while inspecting the node. Please check"},
+		{"1.83", "inspect@inspection-timeout", "inspect", "Timeout reached while inspecting the node. Please check"},
+		{"1.82", "inspect@inspection-timeout", "inspect", "timeout reached while inspecting the node"},
+		{"1.82", "verify@redfish-auth:1", "manage", "returned code 401"},
+		{"1.115", "undeploy", "deleted", "Failed to tear down: Failed to set node power state to power off."},
+		{"1.115", "power", "rebooting", "Failed to change power state to 'rebooting' by 'rebooting': Redfish connection failed"},
+	} {
+		o, err := readOptions([]string{"-max-microversion", tt.version, "-fail", "n1=" + tt.fail}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := fakeironic.Node{Name: "n1", ProvisionState: "deleting", Raw: map[string]any{
+			"instance_info": map[string]any{"image_source": "http://x/a"},
+		}}
+		if text := o.failures.fail(node, tt.verb, o.legacy()); !strings.Contains(text, tt.want) {
+			t.Errorf("%s of %s: %q", tt.fail, tt.version, text)
+		}
 	}
 }
 

@@ -68,7 +68,8 @@ func (o *options) server() (fake *fakeironic.Server, notes []string, err error) 
 	fake = &fakeironic.Server{
 		Username: o.username, Password: o.password, MaxMicroversion: o.maxMicroversion,
 		Discovery: o.discover > 0 || o.agents, FastTrack: o.agents, DiscoveryKeepsPower: o.agents,
-		Fail: o.failures.fail, Answers: o.bmcs.answers,
+		Answers: o.bmcs.answers,
+		Fail:    func(n fakeironic.Node, verb string) string { return o.failures.fail(n, verb, o.legacy()) },
 	}
 	if notes, err = o.addSeed(fake); err != nil {
 		return nil, nil, err

@@ -47,8 +47,8 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&o.agents, "agents", false, "let Ironic's agent run on discovered machines, and on nodes of -seed whose power "+
 		"interface is agent,\n"+
 		"as power_control = \"agent\" needs it: fast_track, and no power off after the discovery")
-	flags.Func("fail", "let an operation of a node fail: `NODE=STATE` every time, NODE=STATE:N the first N times; may be repeated, "+
-		"see below", o.failures.add)
+	flags.Func("fail", "let an operation of a node fail: `NODE=STATE` every time, NODE=STATE:N the first N times; NODE=STATE@REASON "+
+		"for a reason;\nmay be repeated, see below", o.failures.add)
 	flags.Func("bmcs", "answer only at these addresses of BMCs: `LIST` of addresses, networks and names, such as 192.0.2.0/24; may be "+
 		"repeated. Without it,\nall BMCs answer whose names do not end in .invalid", o.bmcs.add)
 	flags.DurationVar(&o.stepTime, "step-time", 0, "stay in each transient state, such as cleaning, for a `TIME` such as 2s; 0: until "+
@@ -62,7 +62,7 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 		flags.SetOutput(stderr)
 		_, _ = fmt.Fprint(stderr, introduction)
 		flags.PrintDefaults()
-		_, _ = fmt.Fprintf(stderr, explanation, strings.Join(stateNames(), ", "))
+		_, _ = fmt.Fprintf(stderr, explanation, strings.Join(stateNames(), ", "), listed(reasonNames()))
 		flags.SetOutput(io.Discard)
 	}
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }) {
@@ -82,6 +82,21 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 var versionPattern = regexp.MustCompile(`^1\.([1-9][0-9]{0,2})$`)
 
 // check refuses values that make no sense.
+// legacy reports whether the fake behaves as Ironic 21.4.
+func (o *options) legacy() bool {
+	minor, err := strconv.Atoi(strings.TrimPrefix(o.maxMicroversion, "1."))
+	return err == nil && minor <= 82
+}
+
+// listed joins names, ten a line.
+func listed(names []string) string {
+	var lines []string
+	for some := range slices.Chunk(names, 10) {
+		lines = append(lines, strings.Join(some, ", "))
+	}
+	return strings.Join(lines, ",\n")
+}
+
 func (o *options) check() error {
 	minor := 0
 	if found := versionPattern.FindStringSubmatch(o.maxMicroversion); found != nil {
@@ -111,7 +126,7 @@ const introduction = `fakeironic serves a fake Ironic, whose machines are in mem
 
 `
 
-// explanation has a verb for the names of the states.
+// explanation has verbs for the names of the states, and for those of the reasons.
 const explanation = `
 -seed reads the nodes of your site. Nothing that happens to them in the fake happens to your machines:
 
@@ -128,9 +143,12 @@ an inspection has found are not read.
 -fail NODE=STATE names a node by its name or UUID, also one that does not exist yet. The states are:
   %s
 "clean" is each cleaning, "deploy" the first deployment, "undeploy" the end of a deployment before its cleaning, "verify" the check of the
-BMC, and "power" each change of power that a client asks for. last_error has a text of Ironic.
+BMC, and "power" each change of power that a client asks for. last_error is what Ironic of the version says.
+NODE=STATE@REASON fails for a reason that the provider knows, such as deploy@image-404, clean@bmc-busy:2 or verify@redfish-auth:
 
-  fakeironic -nodes 3 -fail node-001=deploy:1 -fail node-002=clean
+  fakeironic -nodes 3 -fail node-001=deploy@image-404:1 -fail node-002=clean
+
+The reasons are %s.
 
 With -discover or -agents, the fake also discovers the machines that you post. ADDRESS is the address that it prints:
 

@@ -28,9 +28,11 @@ func TestReadOptions_refusesWhatMakesNoSense(t *testing.T) {
 		"-password x":                     "-password needs -username",
 		"-max-microversion 2.1":           `-max-microversion "2.1" is not a version between 1.1 and 1.115`,
 		"-max-microversion 1.116":         `-max-microversion "1.116" is not a version`,
-		"-fail n1":                        `invalid value "n1" for flag -fail: write NODE=STATE or NODE=STATE:N`,
-		"-fail =clean":                    `invalid value "=clean" for flag -fail: write NODE=STATE or NODE=STATE:N`,
+		"-fail n1":                        `invalid value "n1" for flag -fail: write NODE=STATE, NODE=STATE:N or NODE=STATE@REASON`,
+		"-fail =clean":                    `invalid value "=clean" for flag -fail: write NODE=STATE, NODE=STATE:N or NODE=STATE@REASON`,
 		"-fail n1=cleaning":               `there is no state "cleaning": choose one of verify, inspect, clean, deploy,`,
+		"-fail n1=clean@fire":             `there is no reason "fire": choose one of redfish-auth, redfish-cert,`,
+		"-fail n1=clean@":                 `there is no reason ""`,
 		"-fail n1=clean:0":                `"0" is not a number of failures above 0`,
 		"-fail n1=clean:":                 `"" is not a number of failures above 0`,
 		"-fail n1=clean -fail n1=clean:2": "n1=clean is there twice",
@@ -50,7 +52,7 @@ func TestReadOptions_helpNamesEachFlagAndState(t *testing.T) {
 	if _, err := readOptions([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range append(stateNames(), "-agents\n", "-bmcs LIST", "-seed FILE", "-fail NODE=STATE", "-serve-for TIME", "/v1/continue_inspection") {
+	for _, want := range append(append(stateNames(), reasonNames()...), "-agents\n", "-bmcs LIST", "-seed FILE", "-fail NODE=STATE", "-serve-for TIME", "/v1/continue_inspection") {
 		if !strings.Contains(help.String(), want) {
 			t.Errorf("the help does not have %q", want)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
@@ -184,6 +185,15 @@ func (d Deployment) Source() string {
 		return d.LiveISO.Identity()
 	}
 	return ""
+}
+
+// Asked returns what the image or ISO of the deployment is asked for by, with its address: a mistake in it lets all machines fail that get
+// the same. It is "" if there is neither.
+func (d Deployment) Asked() string {
+	if d.Image != nil && d.Image.URL != "" {
+		return strings.TrimSpace(d.Image.URL + " " + d.Image.checksum())
+	}
+	return d.Source()
 }
 
 // content returns what reaches the machine, by ContentNames, in one spelling: defaults are written out, and what is empty is absent where

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -151,7 +152,9 @@ func attempt(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		if ended(ctx, err); err == nil && todo == deployAwaited {
 			continue // the operation has ended: decide again
 		}
-		if !failure.Is(err, failure.KindFailed) || attempts >= o.Attempts || (todo == deployPrepared && m.State() != nodes.DeployFail) {
+		failed := failure.As(err, failure.KindFailed)
+		if failed == nil || attempts >= o.Attempts || (todo == deployPrepared && m.State() != nodes.DeployFail) ||
+			failed.Why != nil && failed.Why.Blame == reason.Request { // the next attempt would ask for the same
 			return attempts, err
 		}
 	}

@@ -65,12 +65,14 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 	return lost, err
 }
 
-// TakeBack ends the reservation of a new deployment that Ironic never got, because a server before it takes no request of that size. It
-// reports whether nothing of the deployment is left, also no VIF.
+// TakeBack ends the reservation of a new deployment that Ironic never got, because a server before it takes no request of that size, or
+// because it would have been in vain. It reports whether nothing of the deployment is left, also no VIF.
 func TakeBack(ctx context.Context, m *machine.Machine, instance string, vifs []VIF, failed error, timeout time.Duration) bool {
-	if !api.IsStatus(failed, http.StatusRequestEntityTooLarge, "") || m.State() != nodes.Available || NeedsCleaning(m.Node(), instance) {
+	refused := api.IsStatus(failed, http.StatusRequestEntityTooLarge, "") || failure.Is(failed, machine.KindInVain)
+	if !refused || m.State() != nodes.Available || NeedsCleaning(m.Node(), instance) {
 		return false
 	}
+	m.Gets("") // to end the reservation is not in vain
 	if DisconnectVIFs(ctx, m, instance, vifs) != nil {
 		return false
 	}

@@ -60,8 +60,10 @@ func (c HardwareChange) runInTurn(ctx context.Context, m *machine.Machine, open 
 	timeout time.Duration,
 ) ([]HardwarePart, error) {
 	held := m.Node().InstanceUUID
+	what := c.Want.fingerprint()
+	m.Gets(what)
 	turn, err := turns.Take(ctx, m, turns.Change{
-		Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint(), Limit: timeout,
+		Settings: c.Rollout, Change: rollout.Service, Content: what, Limit: timeout,
 	})
 	if err != nil {
 		return open, err

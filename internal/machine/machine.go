@@ -34,6 +34,8 @@ type Machine struct {
 	cut         string       // why SwitchOff has cut the power; empty: it has not
 	marks       []notes.Mark // the marks of this run that the node had when the record began
 
+	gets string // what the machine is about to get; "": not known
+
 	macs []string // of the cards from which the machine may boot; nil: not looked up
 
 	erases  bool    // the walk may clean the machine, and watches that

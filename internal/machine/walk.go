@@ -39,7 +39,9 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	for arrived := false; !arrived && err == nil; {
-		arrived, err = w.step(ctx)
+		if arrived, err = w.step(ctx); errors.Is(err, errFailed) && ctx.Err() == nil {
+			err = w.fail(ctx)
+		}
 	}
 	if err != nil && ctx.Err() != nil {
 		m.lastRead(ctx)
@@ -47,9 +49,6 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 			return err
 		}
 		return stopped(m.node, goal, w.waiting, ctx.Err())
-	}
-	if errors.Is(err, errFailed) {
-		err = w.failed(ctx)
 	}
 	m.countFailures(ctx, err)
 	if err == nil && goal == states.GoalInspected {
@@ -121,6 +120,7 @@ type walk struct {
 	from    ironic.State // the state from which it was sent
 	waiting bool         // for a slot
 	since   time.Time    // since when it waits to send a verb; zero: it does not
+	again   uint         // how often it has begun anew after a failure that passes by itself
 
 	deployStep string // the last one that a poll has seen
 }
@@ -239,6 +239,9 @@ func (w *walk) leavePool(ctx context.Context, verb ironic.Verb) error {
 
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
+	if err := w.InVain(); err != nil {
+		return err
+	}
 	begun := time.Now()
 	waited, err := w.Thawed(ctx, w.timeout)
 	w.deadline = w.deadline.Add(time.Since(begun)) // waiting for the end of a freeze does not count
@@ -399,6 +402,9 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 		err = w.site.limiter.Pass(throttle.InPlaceOf(ctx, w.since), w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
 			w.waiting = false
 			admitted()
+			if err := w.InVain(); err != nil {
+				return err
+			}
 			if err := w.confirmUnchanged(ctx, seen); err != nil {
 				return err
 			}
@@ -449,8 +455,11 @@ func (m *Machine) CheckHardware(ctx context.Context) error {
 	return m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeWrite})
 }
 
-// CheckDeploy asks the site's guard whether the machine may be deployed, before anything is written for that.
+// CheckDeploy asks the site's guard whether the machine may be deployed, and whether that is in vain, before anything is written for that.
 func (m *Machine) CheckDeploy(ctx context.Context) error {
+	if err := m.InVain(); err != nil {
+		return err
+	}
 	verb := nodes.TargetActive
 	if states.Occupied(m.State()) {
 		verb = nodes.TargetRebuild

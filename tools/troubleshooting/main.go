@@ -74,7 +74,10 @@ func reasons(root string) (string, error) {
 	var page strings.Builder
 	page.WriteString(reasonsHead)
 	for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
-		f := strings.Split(row, "\t") // reason, blame, meaning, next step, causes, where to look, pattern
+		f := append(strings.Split(row, "\t"), "") // reason, blame, meaning, next step, causes, where to look, pattern, mark
+		if f[7] == "passes" {
+			f[1] += "; passes by itself"
+		}
 		fmt.Fprintf(&page, "\n## %s\n\n**%s** %s\n\n* Blame: %s\n* Causes: %s\n* Where to look: %s\n", f[0], f[2], f[3], f[1], f[4], f[5])
 	}
 	return page.String(), nil
@@ -106,6 +109,12 @@ check "db" {
 With ` + "`on_failure = \"quarantine\"`" + `, only a machine that is to blame is retired. With another blame, it stays reserved, and a warning says
 so. ` + "`unclear`" + ` speaks against the machine only if the same run has deployed the same image on another one. A text that none of these
 reasons has counts against the machine.
+
+When two machines have failed for one reason with the blame ` + "`request`" + `, the run starts no other deployment of the same image; with the
+blame ` + "`site`" + `, none with the same conductor, image server, ramdisk or networks. Nothing is sent to those machines, and nothing is tainted.
+` + "`max_failures = 0`" + ` does not switch that off. ` + "`metal manage`, `provide` and `inspect`" + ` stop in the same way.
+
+What passes by itself is tried again: up to three times, after 15 s, 30 s and 60 s. The log names each try.
 `
 
 var (

@@ -31,15 +31,29 @@ type Reason struct {
 	Next    string // what to do, of at most a line
 	Causes  string // the most frequent first
 	Look    string // where more stands
+	Passes  bool   // by itself, so that trying again may help
+	Place   Place  // of a reason with the blame Site
 	pattern *regexp.Regexp
 }
+
+// Place is what machines share that fail for a reason of the site.
+type Place string
+
+// Places.
+const (
+	Conductor Place = "conductor"
+	Server    Place = "server" // of images
+	Ramdisk   Place = "ramdisk"
+	Network   Place = "network"
+)
 
 // IDRamdiskMissing is the reason of a deploy ramdisk that its server does not have.
 const IDRamdiskMissing = "ramdisk-404"
 
 const idImageMissing = "image-404"
 
-// table has a reason a line, with tabs between its fields; the first pattern that matches wins.
+// table has a reason a line, with tabs between its fields; the first pattern that matches wins. A mark is a place other than the
+// conductor, or says that the reason passes by itself; most rows have none.
 //
 //go:embed reasons.tsv
 var table string
@@ -49,8 +63,17 @@ var all = parse(table)
 func parse(table string) (reasons []Reason) {
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	for _, line := range lines[1:] {
-		f := strings.Split(line, "\t")
-		reasons = append(reasons, Reason{f[0], Blame(f[1]), f[2], f[3], f[4], f[5], regexp.MustCompile(f[6])})
+		f := append(strings.Split(line, "\t"), "")
+		r := Reason{
+			ID: f[0], Blame: Blame(f[1]), Meaning: f[2], Next: f[3], Causes: f[4], Look: f[5], pattern: regexp.MustCompile(f[6]),
+			Passes: f[7] == "passes",
+		}
+		if r.Blame == Site {
+			if r.Place = Place(f[7]); f[7] == "" || r.Passes {
+				r.Place = Conductor
+			}
+		}
+		reasons = append(reasons, r)
 	}
 	return reasons
 }

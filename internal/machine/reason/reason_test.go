@@ -35,6 +35,34 @@ func TestOf_samples(t *testing.T) {
 	}
 }
 
+// The fake fails for each reason, in words that have it, with the frame of each of its operations and without one.
+func TestOf_wordsOfTheFake(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../cmd/fakeironic/words.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for line := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n") {
+		f := strings.SplitN(line, "\t", 3)
+		if f[0] == "reason" {
+			continue
+		}
+		known[f[0]] = true
+		for _, frame := range []string{"", "Failed to prepare to deploy: ", "Failed to prepare node n for cleaning: "} {
+			words := strings.NewReplacer(`\n`, "\n", "FRAME", frame, "IMAGE", "http://h/a", "TARGET", "power off").Replace(f[2])
+			if found := reason.Of(words); found == nil || found.ID != f[0] {
+				t.Errorf("%q has the reason %v, want %s", words, found, f[0])
+			}
+		}
+	}
+	for _, r := range reason.All() {
+		if !known[r.ID] {
+			t.Errorf("fakeironic does not fail for %s", r.ID)
+		}
+	}
+}
+
 // Each row fits into an error of Terraform at 80 columns: a line for the meaning, a line for the next step.
 func TestAll_rowsAreShort(t *testing.T) {
 	t.Parallel()
@@ -48,6 +76,16 @@ func TestAll_rowsAreShort(t *testing.T) {
 		case reason.Machine, reason.Request, reason.Site, reason.Unclear:
 		default:
 			t.Errorf("%s has the blame %q", r.ID, r.Blame)
+		}
+		switch r.Place {
+		case reason.Conductor, reason.Server, reason.Ramdisk, reason.Network:
+			if r.Blame != reason.Site {
+				t.Errorf("%s has the place %q and the blame %q", r.ID, r.Place, r.Blame)
+			}
+		default:
+			if r.Place != "" || r.Blame == reason.Site {
+				t.Errorf("%s has the place %q", r.ID, r.Place)
+			}
 		}
 		for _, text := range []string{r.Meaning, r.Next} {
 			if len(text) > 76 || !strings.HasSuffix(text, ".") {

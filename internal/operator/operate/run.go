@@ -206,6 +206,12 @@ func (r *Runner) execute(ctx context.Context, op Operation, m *machine.Machine, 
 		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+
 			". Run the command again"))
 	}
+	if op.Stops {
+		m.Gets("metal " + op.Command)
+	}
+	if err := m.InVain(); err != nil {
+		return result(m.Node(), plan, err)
+	}
 	r.follow(m)
 	timeout := op.Timeout
 	if r.Timeout > 0 {
@@ -265,7 +271,7 @@ func result(node *ironic.Node, plan Plan, err error) Result {
 	case err == nil:
 	case failure.IsInterrupted(err):
 		end.Outcome = Interrupted
-	case failure.Is(err, machine.KindRefused), sharing.IsRefusal(err):
+	case failure.Is(err, machine.KindRefused), failure.Is(err, machine.KindInVain), sharing.IsRefusal(err):
 		end.Outcome = Refused
 	default:
 		end.Outcome = Failed

@@ -19,8 +19,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be
-// started in this run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
+// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted or machine.KindInVain if the
+// machine is not to be started in this run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
 func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	t := of(m.Site())
 	// Ironic accepts no note before that
@@ -140,6 +140,9 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 	tell := time.NewTicker(tellEach)
 	defer tell.Stop()
 	for queued := time.Now(); ; {
+		if err := t.m.InVain(); err != nil {
+			return waited, t.abandon(err)
+		}
 		t.turns.mu.Lock()
 		d, changed := t.group.Decide(time.Now(), t.group.others), t.group.changed
 		again := t.turns.again(t.group, d.Again)
@@ -287,7 +290,7 @@ func (t *Turn) restoreNote(ctx context.Context) error {
 	return clearNote(ctx, t.m, t.service())
 }
 
-// abandon removes a member that cannot be started because of an error, and returns the error.
+// abandon removes a member that is not started because of an error, and returns the error.
 func (t *Turn) abandon(err error) error {
 	t.turns.mu.Lock()
 	defer t.turns.mu.Unlock()
