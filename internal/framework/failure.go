@@ -10,12 +10,11 @@ import (
 
 // FailureTexts describe the attributes of failure.
 var FailureTexts = map[string]string{
-	"reason": "Stable name of the reason, such as `image-404`: see [Reasons of failures](../guides/failure-reasons.md). Null if " +
-		"the provider does not know Ironic's words.",
-	"blame":   "`machine`, `request`, `site`, or `unclear` if the words have several causes. Null if `reason` is.",
+	"reason":  "The [reason](../guides/failure-reasons.md), such as `image-404`; null if it has none.",
+	"blame":   "`machine`, `request`, `site` or `unclear`.",
 	"meaning": "What the words mean.",
 	"next":    "What to do.",
-	"words":   "Ironic's words: `last_error`, or the reason of the maintenance if that is empty.",
+	"words":   "Ironic's words: `last_error`, else the reason of the maintenance.",
 }
 
 // FailureTypes are the types of the attributes of failure.

@@ -206,21 +206,7 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 		p.line("Operation", d.Operation+since(d.Since, now))
 	}
 	p.line("Locked by", d.LockedBy)
-	p.section("What has failed")
-	p.line("Fault", d.Fault)
-	if d.Failure != nil && d.Failure.Reason != "" {
-		p.line("Reason", d.Failure.Line())
-	}
-	p.line("Last error", d.LastError)
-	for _, fact := range d.Evidence {
-		p.line("Looked up", fact)
-	}
-	if d.Failures > 0 {
-		p.line("Failures", fmt.Sprintf("%d since the last success", d.Failures))
-	}
-	for _, event := range d.History {
-		p.line("", event)
-	}
+	writeFailure(p, d)
 	p.section("Notes of runs")
 	for _, note := range d.Notes {
 		p.line("", note.String())
@@ -240,6 +226,24 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	}
 	p.section("What Ironic hides from you")
 	p.line("", strings.Join(d.Hidden, ", "))
+}
+
+func writeFailure(p *page, d *show.Description) {
+	p.section("What has failed")
+	p.line("Fault", d.Fault)
+	if d.Failure != nil && d.Failure.Reason != "" {
+		p.line("Reason", d.Failure.Line())
+	}
+	p.line("Last error", d.LastError)
+	for _, fact := range d.Evidence {
+		p.line("Looked up", fact)
+	}
+	if d.Failures > 0 {
+		p.line("Failures", fmt.Sprintf("%d since the last success", d.Failures))
+	}
+	for _, event := range d.History {
+		p.line("", event)
+	}
 }
 
 func writeHolder(p *page, h *show.Holder) {

@@ -44,7 +44,8 @@ func bmcNetwork(n *ironic.Node) string {
 const chance = 0.01
 
 // Common says what two or more machines that failed for one reason have in common and the others, which did not fail, have not; "" if
-// nothing distinguishes them with enough certainty: were the failures spread at random, all of them would have it in one of a hundred cases.
+// nothing distinguishes them with enough certainty: were the failures spread at random, all of them would have it in one of a hundred
+// cases.
 func Common(failed, others []*ironic.Node) string {
 	best, text := chance, ""
 	for _, p := range properties {

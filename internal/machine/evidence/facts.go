@@ -89,7 +89,8 @@ func Cards(n *ironic.Node, ports map[string]ironic.Port, found *ironic.Inventory
 		facts = append(facts, fmt.Sprintf("No card of the last inspection has the MAC address of port %s: a typing error, or a card that "+
 			"was exchanged. The inspection found %s.", strings.Join(strange, ", "), strings.Join(cards, ", ")))
 	case boot != "" && !known:
-		facts = append(facts, fmt.Sprintf("The machine booted from card %s for its last inspection, and the node has no port for it.", boot))
+		facts = append(facts, fmt.Sprintf("The machine booted from card %s for its last inspection, and the node has no port for "+
+			"it.", boot))
 	default:
 		facts = append(facts, "The last inspection found a card for each port, so no MAC address is mistyped. That says nothing about "+
 			"cables and DHCP.")

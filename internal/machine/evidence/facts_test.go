@@ -50,7 +50,8 @@ func TestDisks_sayWhetherTheHintIsToBlame(t *testing.T) {
 	}{
 		"no inventory": {map[string]any{"serial": "S4"}, nil, []string{"no list of the node's disks", "inspect it"}},
 		"mistyped": {
-			map[string]any{"serial": "S5"}, server,
+			map[string]any{"serial": "S5"},
+			server,
 			[]string{"found /dev/sda (61866da0abc), /dev/nvme0n1 (S4)", "fits none of them: correct it"},
 		},
 		"right":     {map[string]any{"serial": "S4"}, server, []string{"fits /dev/nvme0n1 (S4), so it is correct", "missing or failing now"}},

@@ -76,8 +76,8 @@ var nodeFields = []string{
 // errNoIronic is why what only Ironic knows is not known if it could not be asked.
 var errNoIronic = errors.New("Ironic could not be asked") //nolint:staticcheck // a name
 
-// look asks the site until ctx ends, and removes records until whole does. With a thousand nodes it sends about twenty requests, and at most
-// three for each of the first failed machines.
+// look asks the site until ctx ends, and removes records until whole does. With a thousand nodes it sends about twenty requests, and at
+// most four for each of the first failed machines.
 func look(ctx, whole context.Context, o Options) *sight {
 	site := machine.New(o.Site)
 	client := site.Ironic

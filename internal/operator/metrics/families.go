@@ -31,14 +31,13 @@ var (
 		"How long operations took that have ended without a failure. Those that began before the watch do not count.",
 	}
 	failures = Family{"metal_operations_failed_total", counter, []string{"step", "reason"}, "Operations that have failed, by the step " +
-		"that Ironic names, else by the operation or the fault, and by the reason; unknown if none has Ironic's words."}
+		"that Ironic names, else by the operation or the fault, and by the reason; else unknown."}
 
 	machines = Family{"metal_machines", gauge, []string{"state", "resource_class", "conductor_group"}, "Machines in each provision state."}
 	failed   = Family{
 		"metal_machines_failed", gauge,
 		[]string{"resource_class", "conductor_group", "reason"},
-		"Machines whose last operation has failed, and those with a fault, by the reason; unknown if none has Ironic's words. A class " +
-			"and group without such a machine has the reason none, and 0.",
+		"Machines whose last operation has failed, and those with a fault, by the reason; else unknown. Reason none is always 0.",
 	}
 	longest = Family{
 		"metal_longest_in_state_seconds", gauge,

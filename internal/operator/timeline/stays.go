@@ -236,7 +236,10 @@ func within(stays []stay, m *Evidence) (all []stay) {
 func fromStays(stays []stay, now time.Time) []Moment {
 	var all []Moment
 	for _, s := range stays {
-		m := Moment{At: s.from, State: s.state, What: cmp.Or(s.doing, s.state), Failed: s.failed, Reason: s.reason, Words: s.words, Sources: s.sources}
+		m := Moment{
+			At: s.from, State: s.state, What: cmp.Or(s.doing, s.state), Failed: s.failed, Reason: s.reason, Words: s.words,
+			Sources: s.sources,
+		}
 		if s.conductor != "" {
 			m.Who = "conductor " + s.conductor
 		}

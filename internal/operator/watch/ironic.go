@@ -101,7 +101,8 @@ func (m *Machine) takeTurn(note *notes.Turn, same bool, now time.Time) {
 			m.Failed, m.Step = true, stateChecked
 			m.Why.Words = "Ironic reports no failure, but the machine was not ready, or its change has failed"
 			if note.Service {
-				m.Step, m.Why.Words = "service", "Ironic has ended a service that failed: the machine may lack its BIOS settings or firmware"
+				m.Step = "service"
+				m.Why.Words = "Ironic has ended a service that failed: the machine may lack its BIOS settings or firmware"
 			}
 		}
 	case note.Rest(now) > 0 && same && !m.InProgress && !m.Failed:

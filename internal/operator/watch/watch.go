@@ -192,7 +192,8 @@ func (t *track) end(last Machine, at time.Time, known bool) *Ended {
 	over := last.Operation != "" && last.Operation != t.Operation && !t.gone()
 	var ended *Ended
 	if failed || over {
-		ended = &Ended{Operation: last.Operation, Failed: failed, Step: t.Step, Reason: t.Why.Reason} // a change of power leaves a failed machine as it was
+		// a change of power leaves a failed machine as it was
+		ended = &Ended{Operation: last.Operation, Failed: failed, Step: t.Step, Reason: t.Why.Reason}
 		if !t.opened.IsZero() {
 			ended.Took = at.Sub(t.opened)
 		}

@@ -144,13 +144,15 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 		}
 		return
 	}
-	m.LastError, m.Failure, m.Attempts = framework.TextValue(f.LastError), types.ObjectNull(framework.FailureTypes()), framework.NumberValue(f.Attempts)
+	m.LastError, m.Attempts = framework.TextValue(f.LastError), framework.NumberValue(f.Attempts)
 	m.ProvisionState = framework.TextValue(f.State)
 	switch {
 	case m.LastError.IsUnknown():
 		m.Failure = unknownFailure
 	case m.LastError.Equal(state.LastError):
 		m.Failure = state.Failure
+	default:
+		m.Failure = types.ObjectNull(framework.FailureTypes())
 	}
 	if config.PowerState.IsNull() {
 		m.PowerState = framework.TextValue(f.Power)

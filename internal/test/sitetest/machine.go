@@ -2,6 +2,8 @@ package sitetest
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
@@ -10,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // Client is a Site whose recipes are called by the node's UUID and return the node as last seen: a test tells its story in one line each.
@@ -101,4 +104,11 @@ func (s *Client) PatchHost(ctx context.Context, node *ironic.Node, patch ironic.
 }
 
 // NewSite is machine.New.
-func NewSite(cfg machine.Config) *Client { return &Client{machine.New(cfg)} }
+func NewSite(cfg machine.Config) *Client {
+	if cfg.Images == nil { // the network does not belong into virtual time
+		cfg.Images = ironictest.Transport(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("this site has no server of images")
+		})
+	}
+	return &Client{machine.New(cfg)}
+}
