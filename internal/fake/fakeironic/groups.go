@@ -36,6 +36,9 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 
 func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) api.Ordered {
 	out := api.Ordered{{"name", h.Name}, {"hosts", []any{s.host()}}, {"links", c.Links("drivers/" + h.Name)}}
+	if c.Minor >= 14 {
+		out = append(out, api.Member{"properties", c.Links("drivers/" + h.Name + "/properties")})
+	}
 	if c.Minor >= 30 {
 		out = append(out, api.Member{"type", "dynamic"})
 	}

@@ -2,6 +2,7 @@ package fakeironic_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
@@ -117,5 +118,45 @@ func TestNode_hidesSecretsInTexts(t *testing.T) {
 			t.Errorf("%q is stored as %v", text, n.Raw["instance_info"])
 		}
 		a.must(http.StatusNoContent, http.MethodDelete, "/v1/nodes/n", nil)
+	}
+}
+
+// What a replay of Ironic's answers found in small things, each of 39.0, and but for the first one of 21.4, too.
+func TestReplayed_smallThings(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	uuid := a.node("n", map[string]any{"instance_info": map[string]any{"image_source": "http://img/i", "image_checksum": "00"}})
+	group := a.must(http.StatusCreated, http.MethodPost, "/v1/portgroups", map[string]any{"node_uuid": uuid, "name": "g"})["uuid"]
+	shown := list(t, a.at("1.82").must(http.StatusOK, http.MethodGet, "/v1/portgroups/detail", nil), "portgroups")
+	if got := object(shown[0]); got["dynamic_portgroup"] != false {
+		t.Errorf("the detailed list of 1.82 lacks newer fields: %v", got)
+	}
+	port := map[string]any{"node_uuid": uuid, "address": "52:54:00:00:00:01", "portgroup_uuid": group}
+	a.must(http.StatusCreated, http.MethodPost, "/v1/ports", port)
+	a.must(http.StatusOK, http.MethodPatch, "/v1/portgroups/g", patch("add", "/physical_network", "rack1"))
+	ports := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/ports/detail", nil), "ports")
+	if got := object(ports[0]); got["physical_network"] != "rack1" || got["updated_at"] == nil {
+		t.Errorf("the port of a group with a new network is %v", got)
+	}
+	if got := a.must(http.StatusOK, http.MethodGet, "/v1/drivers/fake-hardware", nil); got["properties"] == nil {
+		t.Errorf("the driver has no link to its properties: %v", got)
+	}
+	if got := a.do(http.MethodGet, "/v1/nodes/n/bios", nil).text; strings.Contains(got, uuid) {
+		t.Errorf("the links of BIOS settings do not name the node as the request does: %s", got)
+	}
+	a.provision(uuid, "manage")
+	step := func(name string) any { return map[string]any{"interface": "deploy", "step": name} }
+	a.must(http.StatusAccepted, http.MethodPut, provisionPath(uuid), map[string]any{
+		"target": "clean", "clean_steps": []any{step("a"), step("b")},
+	})
+	const refused = "node does not support this clean step: {'interface': 'deploy', 'step': "
+	if got := a.state(uuid, "clean failed")["last_error"]; got != "Cannot clean node "+uuid+": "+refused+"'a'}; "+refused+"'b'}" {
+		t.Errorf("not each step is named: %v", got)
+	}
+	a.provision(uuid, "manage")
+	a.provision(uuid, "adopt")
+	got := a.state(uuid, "active")
+	if object(got["instance_info"])["image_type"] != "whole-disk" || object(got["driver_internal_info"])["is_whole_disk_image"] != true {
+		t.Errorf("the kind of an adopted image is not noted: %v", got)
 	}
 }

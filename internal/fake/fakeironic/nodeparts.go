@@ -60,7 +60,7 @@ func (s *Server) setting(c *api.Call, n *conductor.Node, name string, detailed b
 		{"updated_at", nil},
 		{"name", name},
 		{"value", setting.Value},
-		{"links", c.Links("nodes/" + n.Str("uuid") + "/bios/" + name)},
+		{"links", c.Links("nodes/" + c.Path[1] + "/bios/" + name)},
 	}
 	if detailed {
 		shown = append(shown, setting.Registry()...)

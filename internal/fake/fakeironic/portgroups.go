@@ -148,6 +148,7 @@ func (s *Server) listPortgroups(c *api.Call, onNode *conductor.Node, detail bool
 	}
 	if detail {
 		fields = nil
+		c.Minor = s.maxMinor() // 39 shows the fields of all versions (api/controllers/v1/portgroup.py: detail)
 	}
 	var selected []*portgroup
 	for _, g := range s.portgroups {
@@ -300,7 +301,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	// Ironic looks at the first operation only
 	if len(api.PatchValues(ops, "/physical_network")) > 0 && ops[0].Field() == "physical_network" {
 		for _, p := range s.portsOf(g) {
-			p.Fields["physical_network"] = api.OrNull(g.physicalNetwork)
+			p.Fields["physical_network"], p.Fields["updated_at"] = api.OrNull(g.physicalNetwork), api.Timestamp(s.conductor.Now)
 		}
 	}
 	return api.OK(http.StatusOK, api.CoarseTimes(g.show(c, nil))), nil

@@ -173,7 +173,7 @@ func TestNetworkData_followsSchema(t *testing.T) {
 			a.must(http.StatusOK, http.MethodPatch, node, patch("add", "/network_data", document))
 		}
 		for _, document := range []map[string]any{
-			bad, link(map[string]any{"type": "ethernet"}), link(map[string]any{"type": "vlan"}), link(nil),
+			link(map[string]any{"type": "ethernet"}), link(map[string]any{"type": "vlan"}), link(nil),
 			network(nil), network(map[string]any{"type": "static"}), network(map[string]any{"type": "ipv4", "ip_address": "192.0.2.5/24"}),
 			network(map[string]any{"type": "ipv4", "netmask": "255.255.255.255"}),
 			network(map[string]any{"type": "ipv4", "routes": route("0.0.0.0", "0.0.0.0", "::1")}),
@@ -184,6 +184,11 @@ func TestNetworkData_followsSchema(t *testing.T) {
 			a.refused(http.StatusBadRequest, "is not valid under any of the given schemas", http.MethodPatch, node,
 				patch("add", "/network_data", document))
 		}
+		refusal := "Invalid network_data: '802.1ad' is not one of ['802.3ad', 'balance-rr', 'active-backup', 'balance-xor', "
+		if maximum != "" {
+			refusal = "'bond_mode': '802.3ad', 'ethernet_mac_address'"
+		}
+		a.refused(http.StatusBadRequest, refusal, http.MethodPatch, node, patch("add", "/network_data", bad))
 		a.refused(http.StatusBadRequest, "'links' is a required property", http.MethodPatch, node,
 			patch("add", "/network_data", map[string]any{}))
 	}

@@ -172,7 +172,7 @@ func TestProvision_manageNeedsTheBMCsAddress(t *testing.T) {
 		uuid := a.node(driver, map[string]any{"driver": driver})
 		a.provision(uuid, "manage")
 		lastError, _ := a.state(uuid, "enroll")["last_error"].(string)
-		if !strings.HasPrefix(lastError, "Failed to get power state for node "+uuid+". Error: Missing the following") {
+		if !strings.HasPrefix(lastError, "Failed to validate power driver interface for node "+uuid+". Error: Missing the following") {
 			t.Errorf("%s: last_error = %q", driver, lastError)
 		}
 		a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/"+uuid, patch("add", "/driver_info/"+key, "10.0.0.1"))

@@ -106,7 +106,7 @@ func (p *player) note(shown any) {
 			p.pending["allocation "+id] = true
 		case isNode && busy(v):
 			p.pending[id] = true
-		default:
+		case isAllocation || isNode:
 			delete(p.pending, id)
 			delete(p.pending, "allocation "+id)
 		}

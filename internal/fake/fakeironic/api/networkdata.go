@@ -33,7 +33,12 @@ func CheckNetworkData(data map[string]any, legacy bool) error {
 			return Fault(http.StatusBadRequest, "Invalid network_data: %s is not of type 'array' ", PyRepr(data[part.key]))
 		}
 		for _, element := range elements {
-			if !part.valid(Object(element)) {
+			valid, mode := part.valid(Object(element)), Object(element)["bond_mode"]
+			if !valid && !legacy && mode != nil && !slices.Contains(bondModes(legacy), Text(mode)) { // as the jsonschema beside 39 says
+				return Fault(http.StatusBadRequest, "Invalid network_data: %s is not one of %s ", PyRepr(mode),
+					PyRepr(Clone(bondModes(legacy))))
+			}
+			if !valid {
 				return Fault(http.StatusBadRequest, "Invalid network_data: %s is not valid under any of the given schemas ",
 					PyRepr(element))
 			}
@@ -108,16 +113,21 @@ func validMask(text, family string) bool {
 	return isAddress(text, family)
 }
 
-func validLink(link map[string]any, legacy bool) bool {
+// bondModes are the modes of a bond that the schema allows.
+func bondModes(legacy bool) []string {
 	modes := []string{"802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"}
 	if legacy {
 		modes[0] = "802.1ad"
 	}
+	return modes
+}
+
+func validLink(link map[string]any, legacy bool) bool {
 	types := []string{"bridge", "dvs", "hw_veb", "hyperv", "ovs", "tap", "vhostuser", "vif", "phy", "bond", "vlan"}
 	required := linkMembers[Text(link["type"])]
 	if required == nil {
 		required = []string{"ethernet_mac_address", "id"}
 	}
 	return hasAll(link, required...) && slices.Contains(types, Text(link["type"])) &&
-		(link["type"] != "bond" || slices.Contains(modes, Text(link["bond_mode"])))
+		(link["type"] != "bond" || slices.Contains(bondModes(legacy), Text(link["bond_mode"])))
 }

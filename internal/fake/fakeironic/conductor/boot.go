@@ -276,7 +276,7 @@ func (n *Node) hintFault() string {
 	if fault == "" {
 		return ""
 	}
-	return fmt.Sprintf("Failed to validate the root device hints %s (from the node's %s) for node %s. Error: %s", api.PyRepr(hints), source,
+	return fmt.Sprintf("Failed to validate the root device hints %s (from the node's %s) for node %s: %s", api.PyRepr(hints), source,
 		n.Str("uuid"), fault)
 }
 

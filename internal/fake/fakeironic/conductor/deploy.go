@@ -13,6 +13,17 @@ import (
 // rebuildNeedsImage reports whether Ironic has the bug that it cannot rebuild nodes without an image (since 26.1, API 1.92).
 func (c *Conductor) rebuildNeedsImage() bool { return c.MaxMinor >= 92 }
 
+// noteImage notes the kind of the image of an instance, and returns its instance_info.
+func (n *Node) noteImage() map[string]any {
+	info := api.Object(api.Clone(n.Fields["instance_info"]))
+	inferImageType(info)
+	n.Put("instance_info", info)
+	if kind := api.Text(info["image_type"]); api.Text(info["image_source"]) != "" && kind != "" {
+		n.Note("is_whole_disk_image", kind != "partition")
+	}
+	return info
+}
+
 // deploy checks and starts a deployment or a rebuild.
 func (c *Conductor) deploy(n *Node, request Request) error {
 	rebuild := request.Target == VerbRebuild
@@ -27,11 +38,7 @@ func (c *Conductor) deploy(n *Node, request Request) error {
 	if rebuild && c.rebuildNeedsImage() && !isURL(source) && !api.IsUUID(source) {
 		return api.UnexpectedRPC()
 	}
-	inferImageType(info)
-	n.Put("instance_info", info) // even if the request is refused below
-	if kind := api.Text(info["image_type"]); source != "" && kind != "" {
-		n.Note("is_whole_disk_image", kind != "partition")
-	}
+	info = n.noteImage() // even if the request is refused below
 	c.switchDeploy(n)
 	if err := c.validateDeploy(n); err != nil {
 		return err
@@ -191,6 +198,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		n.Put("instance_uuid", nil)
 		n.Put("instance_name", nil)
 		n.unnote("is_whole_disk_image")
+		n.Note("deploy_steps", nil)
 		c.forgetVIFs(n)
 		c.resetSwitches(n)
 		c.dropAllocation(n)

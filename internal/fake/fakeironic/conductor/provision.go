@@ -33,7 +33,7 @@ func (c *Conductor) manage(n *Node) {
 		},
 	}
 	if reason := c.PowerFault(n); reason != "" {
-		o.defect = "Failed to get power state for node " + n.Str("uuid") + ". Error: " + reason
+		o.defect = "Failed to validate power driver interface for node " + n.Str("uuid") + ". Error: " + reason
 	}
 	c.begin(n, o, Manageable)
 }
@@ -205,7 +205,7 @@ func (c *Conductor) start(n *Node, request Request) error {
 			verb: string(VerbAdopt), phases: c.stay(Adopting),
 			fail: func(n *Node, text string) { c.rest(n, AdoptFail, Active, text) },
 			done: func(n *Node) {
-				n.Note("deploy_steps", nil)
+				n.noteImage()
 				c.startConsole(n)
 				c.rest(n, Active, "", "")
 			},

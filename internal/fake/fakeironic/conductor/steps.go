@@ -33,10 +33,25 @@ func (c *Conductor) stepDefect(n *Node, step map[string]any) (text string, execu
 		}
 	}
 	if !slices.Contains(n.steps(kind), name) {
-		return fmt.Sprintf("Cannot clean node %s: node does not support this clean step: %s", n.Str("uuid"), pyStep(step)), false
+		return c.unsupported(n, []any{step}), false
 	}
 	reason := n.hardwareDefect(kind, name, step)
 	return reason, reason != ""
+}
+
+// unsupported says which steps the node does not have, "" if it has all.
+func (c *Conductor) unsupported(n *Node, steps []any) string {
+	var refused []string
+	for _, item := range steps {
+		kind, name := api.StepName(api.Object(item))
+		if skipped := c.leavesOut(name) || c.Skips != nil && c.Skips(kind+"."+name); !skipped && !slices.Contains(n.steps(kind), name) {
+			refused = append(refused, "node does not support this clean step: "+pyStep(api.Object(item)))
+		}
+	}
+	if len(refused) == 0 {
+		return ""
+	}
+	return "Cannot clean node " + n.Str("uuid") + ": " + strings.Join(refused, "; ")
 }
 
 // steps returns the steps of an interface of the node. The interface fake has no RAID steps.
@@ -135,6 +150,9 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 		for _, effect := range effects {
 			effect(n)
 		}
+	}
+	if refused := c.unsupported(n, steps); refused != "" && !service {
+		return run, refused, false
 	}
 	for _, item := range steps {
 		step := api.Object(item)
