@@ -59,7 +59,7 @@ func TestFakeHost_bootModeChangesInPlace(t *testing.T) {
 		},
 		resource.TestStep{
 			ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true,
-			ImportStateVerifyIgnore: []string{"bmc", "driver_info", "cleanings", "properties"}, // Ironic notes the vendor,
+			ImportStateVerifyIgnore: []string{"bmc", "driver_info", "cleanings"},
 		},
 	)
 }

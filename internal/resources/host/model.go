@@ -133,6 +133,11 @@ func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 func (m *model) refresh(ctx context.Context, seen sight) {
 	imported := m.isImported()
 	m.fromNode(ctx, seen, imported)
+	if imported { // Ironic reads the vendor from the BMC: it is no setting of a user
+		properties := framework.StringMap(m.Properties)
+		delete(properties, "vendor")
+		m.Properties = framework.MapValue(properties)
+	}
 	if imported && found.Likely(seen.node) { // the facts of a discovery are not settings, and would fill the plan of a rack
 		m.Ports, m.PortGroups, m.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
 	}

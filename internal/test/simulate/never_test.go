@@ -48,9 +48,15 @@ var never = map[string]string{
 	"provider.region":              "not played yet: needs Keystone on the line; as cloud",
 	"provider.inspector_endpoint": "not played yet: needs an inspector on the line; the provider reads inventories there, and writes " +
 		"nothing",
-	"metal forecast": "reads a saved plan, and lists of nodes; TestForecast compares what it says with applies",
-	"metal lint":     "reads files of a configuration, and makes no request",
-	"metal man":      "writes manual pages to a folder, and makes no request",
+	"metal_deployment.failure":         "read-only: what last_error means, by the table of package reason; nothing decides by it",
+	"metal_deployment.failure.blame":   "read-only: what last_error means, by the table of package reason; nothing decides by it",
+	"metal_deployment.failure.meaning": "read-only: what last_error means, by the table of package reason; nothing decides by it",
+	"metal_deployment.failure.next":    "read-only: what last_error means, by the table of package reason; nothing decides by it",
+	"metal_deployment.failure.reason":  "read-only: what last_error means, by the table of package reason; nothing decides by it",
+	"metal_deployment.failure.words":   "read-only: what last_error means, by the table of package reason; nothing decides by it",
+	"metal forecast":                   "reads a saved plan, and lists of nodes; TestForecast compares what it says with applies",
+	"metal lint":                       "reads files of a configuration, and makes no request",
+	"metal man":                        "writes manual pages to a folder, and makes no request",
 	"metal oneview migrate": "not played yet: changes driver_info; needs nodes with pre-allocation, which no configuration of the " +
 		"provider makes",
 	"metal oneview help": "prints a text, and makes no request",
