@@ -113,10 +113,13 @@ func (p *player) note(shown any) {
 	}
 }
 
+// ofAllocations reports whether an exchange shows allocations. They end with the work of Ironic on nodes that the answer does not name.
+func ofAllocations(e site.Exchange) bool { return strings.HasPrefix(e.URL, "/v1/allocations") }
+
 // unfinished reports whether an answer may be about something with which Ironic was not done.
 func (p *player) unfinished(e site.Exchange) bool {
 	for id := range p.pending {
-		if strings.HasPrefix(id, "allocation ") || strings.Contains(e.URL, id) || strings.Contains(e.Answer, id) {
+		if ofAllocations(e) || strings.HasPrefix(id, "allocation ") || strings.Contains(e.URL, id) || strings.Contains(e.Answer, id) {
 			return true
 		}
 	}
@@ -160,13 +163,13 @@ func (p *player) raced(i int) bool {
 	return slices.ContainsFunc(p.all[i+1:], func(e site.Exchange) bool { return e.Began <= i && changes(e) })
 }
 
-// settled reports whether the fake is done with all nodes that an exchange names.
+// settled reports whether the fake is done with all nodes that an exchange names, or that may end its allocations.
 func (p *player) settled(e site.Exchange) bool {
 	return !slices.ContainsFunc(p.fake.Nodes(), func(n fakeironic.Node) bool {
 		names := func(id string) bool {
 			return id != "" && (strings.Contains(e.URL, id) || strings.Contains(e.Answer, id))
 		}
-		return busy(n.Raw) && (names(p.realOf[n.UUID]) || names(n.Name))
+		return busy(n.Raw) && (ofAllocations(e) || names(p.realOf[n.UUID]) || names(n.Name))
 	})
 }
 
