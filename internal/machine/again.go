@@ -26,6 +26,7 @@ func (w *walk) fail(ctx context.Context) error {
 		failed.Fact += fmt.Sprintf(", also when tried %d more times", w.again)
 	}
 	failingsOf(w.site).note(w.Machine, failed.Why)
+	failed.Facts = append(failed.Facts, failingsOf(w.site).alike(w.Machine, failed.Why)...)
 	return failed
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/evidence"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 )
@@ -16,10 +17,20 @@ import (
 // stopsAfter is how many machines fail for one reason that is not theirs before the run starts no other one in vain.
 const stopsAfter = 2
 
-// failings are what has failed in a run for reasons that are no fault of the machines.
+// maxNamed is how many machines a fact names.
+const maxNamed = 5
+
+// failings are what has failed in a run.
 type failings struct {
-	mu  sync.Mutex
-	all []*failing
+	mu   sync.Mutex
+	all  []*failing         // for reasons that are no fault of the machines
+	last map[string]outcome // of each machine that the run has moved, by UUID
+}
+
+// outcome is what became last of a machine: it has failed for a reason, or succeeded ("").
+type outcome struct {
+	node   *ironic.Node
+	reason string
 }
 
 // failing is a reason, what it speaks against, and the machines that have failed for it, by UUID, with their names.
@@ -31,7 +42,47 @@ type failing struct {
 }
 
 func failingsOf(site *Site) *failings {
-	return Kept(site, func(*Site) *failings { return &failings{} })
+	return Kept(site, func(*Site) *failings { return &failings{last: map[string]outcome{}} })
+}
+
+// succeeded records that the run has moved a machine to where it was to be.
+func (f *failings) succeeded(m *Machine) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last[m.node.UUID] = outcome{node: new(*m.node)}
+}
+
+// alike records that the machine has failed for a reason, and says which others of the run have failed for it, and what they have in common
+// that the others have not; nil if no other one has.
+func (f *failings) alike(m *Machine, why *reason.Reason) []string {
+	if why == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last[m.node.UUID] = outcome{new(*m.node), why.ID}
+	var failed, others []*ironic.Node
+	var names []string
+	for id, o := range f.last {
+		switch {
+		case o.reason == "":
+			others = append(others, o.node)
+		case o.reason == why.ID:
+			failed = append(failed, o.node)
+			if id != m.node.UUID {
+				names = append(names, cmp.Or(o.node.Name, id))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	fact := "Machines of this run that have failed for this reason, too: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		fact += fmt.Sprintf(" and %d more", more)
+	}
+	return []string{strings.TrimSpace(fact + ". " + evidence.Common(failed, others))}
 }
 
 // Gets says what the machine is about to get: the address of an image, with what else identifies it, or something else that only equal

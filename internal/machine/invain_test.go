@@ -155,3 +155,39 @@ func TestInVain_whileMachinesWaitForSlots(t *testing.T) {
 		}
 	})
 }
+
+// The errors of machines that fail for one reason name each other, and what those that succeeded have not in common with them.
+func TestFailed_saysWhatFailedAlike(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(16, time.Second)
+		client := sitetest.NewClient(fake)
+		var said []string
+		for i, n := range fake.Nodes() {
+			fake.Fail = func(fakeironic.Node, string) string { return "" }
+			bmc := "https://192.0.2.1"
+			if i >= 10 {
+				bmc = "https://192.0.3.1"
+				fake.Fail = func(fakeironic.Node, string) string { return brokenDisk }
+			}
+			fake.Set(n.UUID, "driver_info", map[string]any{"redfish_address": bmc})
+			if _, err := client.Reach(t.Context(), n.UUID, states.GoalAvailable, time.Hour); err != nil {
+				_, detail := failure.Explain("clean", err)
+				said = append(said, detail)
+			}
+		}
+		if len(said) != 6 {
+			t.Fatalf("%d failed", len(said))
+		}
+		const too = "have failed for this reason, too: "
+		for i, want := range []string{
+			1: too + "node-010.\n",
+			2: too + "node-010, node-011. 3 of 3 failed: BMC network 192.0.3.0/24; 0 of 10 elsewhere.",
+			5: too + "node-010, node-011, node-012, node-013, node-014. 6 of 6 failed: BMC network 192.0.3.0/24; 0 of 10 elsewhere.",
+		} {
+			if i == 0 && strings.Contains(said[i], too) || !strings.Contains(said[i], want) {
+				t.Errorf("%d: %s", i, said[i])
+			}
+		}
+	})
+}

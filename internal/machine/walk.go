@@ -51,6 +51,9 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 		return stopped(m.node, goal, w.waiting, ctx.Err())
 	}
 	m.countFailures(ctx, err)
+	if err == nil && w.sent != "" {
+		failingsOf(m.site).succeeded(m)
+	}
 	if err == nil && goal == states.GoalInspected {
 		return m.Refresh(ctx) // polls do not contain the results of the inspection
 	}

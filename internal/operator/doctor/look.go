@@ -62,17 +62,6 @@ type sight struct {
 	image       *imageServer // nil: the user has named none
 }
 
-// nodeFields are the fields of nodes that the checks need. Lists with fields cannot have created_at, conductor and allocation_uuid.
-var nodeFields = []string{
-	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "provision_updated_at", "maintenance",
-	"maintenance_reason",
-	"fault", "last_error", "reservation", "instance_uuid", "instance_info", "driver", "bios_interface", "boot_interface",
-	"console_interface", "deploy_interface",
-	"inspect_interface", "management_interface", "network_interface", "power_interface", "raid_interface", "rescue_interface",
-	"storage_interface",
-	"vendor_interface", "conductor_group", "retired", "retired_reason", "extra", "console_enabled", "driver_info",
-}
-
 // errNoIronic is why what only Ironic knows is not known if it could not be asked.
 var errNoIronic = errors.New("Ironic could not be asked") //nolint:staticcheck // a name
 
@@ -94,7 +83,7 @@ func look(ctx, whole context.Context, o Options) *sight {
 		return s
 	}
 	asking := []func() error{
-		s.nodes.ask(func() ([]ironic.Node, error) { return s.listNodes(ctx, client) }),
+		s.nodes.ask(func() ([]ironic.Node, error) { return client.ListNodes(ctx, ironic.NodeFilter{}) }),
 		s.allocations.ask(func() ([]ironic.Allocation, error) { return client.ListAllocations(ctx, nil) }),
 		s.conductors.ask(func() ([]ironic.Conductor, error) { return client.Conductors(ctx) }),
 		s.drivers.ask(func() ([]ironic.Driver, error) { return client.Drivers(ctx) }),
@@ -141,20 +130,6 @@ func (s *sight) reach(ctx context.Context, client *ironic.Client) {
 	if s.server, s.versionless = conn.Highest(ctx); s.versionless == nil {
 		s.used, _ = conn.Microversion(ctx)
 	}
-}
-
-// listNodes lists all nodes with the fields that this Ironic has.
-func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.Node, error) {
-	fields := nodeFields
-	for _, field := range []struct {
-		name  string
-		since api.Microversion
-	}{{"parent_node", api.VersionParentNode}, {"firmware_interface", api.VersionFirmware}, {"shard", api.VersionShard}} {
-		if s.used >= field.since {
-			fields = append(fields[:len(fields):len(fields)], field.name)
-		}
-	}
-	return client.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 }
 
 // lookIntoFailures completes the last errors of failed machines from their history, and looks up what explains them.

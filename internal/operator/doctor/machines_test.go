@@ -64,3 +64,19 @@ func TestDoctor_tellsAReasonOnce(t *testing.T) {
 		}
 	}
 }
+
+// What failed machines have in common is told, conductors included, which lists with few fields do not show.
+func TestDoctor_tellsWhatFailedMachinesShare(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	s.ironic.AddFleet(16, "baremetal")
+	for i, n := range s.ironic.Nodes() {
+		s.ironic.Set(n.UUID, "conductor", "c1")
+		if i >= 13 {
+			s.ironic.Set(n.UUID, "conductor", "c2")
+			s.ironic.Set(n.UUID, "provision_state", "deploy failed")
+			s.ironic.Set(n.UUID, "last_error", "Failed to deploy: Writing image to device /dev/sda failed with exit code 1")
+		}
+	}
+	want(t, s.run(t), "reason image-write", doctor.Problem, "failed: conductor c2; 0 of ")
+}
