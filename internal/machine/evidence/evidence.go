@@ -21,7 +21,7 @@ type Look struct {
 	Ironic *ironic.Client
 	Images http.RoundTripper // of the server of an image; not asked if Image is ""
 	Image  string            // the URL that the user has configured; "": another client may have chosen that of the node
-	Began  time.Time         // when the operation began, by Ironic's clock; zero: not known
+	Began  time.Time         // when Ironic accepted the operation, by its clock; zero: not known
 }
 
 // within is how long all requests of a failure may take: a message must not wait for a site that does not answer.
@@ -87,8 +87,10 @@ func lookAtDisks(ctx context.Context, l Look, n *ironic.Node) []string {
 
 // lookAtBoot reads the node, its ports and its inventory: a poll has not what its agent has reported.
 func lookAtBoot(ctx context.Context, l Look, n *ironic.Node) (facts []string) {
-	if now, err := l.Ironic.Node(ctx, n.UUID); err == nil {
-		facts = Agent(now, l.Began)
+	if inspected := strings.HasPrefix(n.ProvisionState, "inspect"); !inspected { // then Ironic takes no heartbeat
+		if now, err := l.Ironic.Node(ctx, n.UUID); err == nil {
+			facts = Agent(now, l.Began)
+		}
 	}
 	ports, err := l.Ironic.Ports(ctx, n.UUID)
 	if err != nil {
@@ -125,8 +127,8 @@ func lookAtImage(ctx context.Context, l Look, _ *ironic.Node) []string {
 	ask.Header.Set("User-Agent", l.Ironic.UserAgent())
 	answer, err := rest.NewClient(l.Images, within/4).Do(ask)
 	if err != nil {
-		return Image(l.Image, 0)
+		return Image(l.Image, 0, err)
 	}
 	_ = answer.Body.Close() // a HEAD has none
-	return Image(l.Image, answer.StatusCode)
+	return Image(l.Image, answer.StatusCode, nil)
 }

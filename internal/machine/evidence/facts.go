@@ -2,6 +2,8 @@ package evidence
 
 import (
 	"cmp"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,8 +60,8 @@ func Agent(n *ironic.Node, began time.Time) []string {
 	case n.Hidden.DriverInternalInfo:
 		return nil
 	case heard.IsZero(), !began.IsZero() && heard.Before(began):
-		return []string{"The agent of Ironic's ramdisk has never reported: the machine did not boot the ramdisk, or the ramdisk does not " +
-			"reach Ironic's API."}
+		return []string{"The agent of Ironic's ramdisk has not reported since the operation began: the machine did not boot the ramdisk, or " +
+			"the ramdisk does not reach Ironic's API."}
 	case began.IsZero():
 		return []string{fmt.Sprintf("The agent of Ironic's ramdisk reported last at %s. If the operation began later, the machine did not "+
 			"boot the ramdisk, or the ramdisk does not reach Ironic's API.", at)}
@@ -134,6 +136,7 @@ func Settings(words string, settings map[string]ironic.BIOSSetting) (facts []str
 		}
 		s := settings[name]
 		switch {
+		case s.Type == "Password": // its value is a secret
 		case s.ReadOnly:
 			facts = append(facts, fmt.Sprintf("The BIOS setting %s is read-only, and is %q.", name, s.Text()))
 		case len(s.Allowed) > 0:
@@ -145,12 +148,22 @@ func Settings(words string, settings map[string]ironic.BIOSSetting) (facts []str
 	return facts
 }
 
-// Image says what the server of an image answered to a HEAD request; 0: nothing.
-func Image(address string, status int) []string {
+// Image says what the server of an image answered to a HEAD request, or why there is no answer.
+func Image(address string, status int, failed error) []string {
 	const elsewhere = " The conductor, or the ramdisk, asks from elsewhere: that is a hint only."
-	if status == 0 {
+	redirect, redirected := errors.AsType[*rest.RedirectError](failed)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](failed)
+	signed := ""
+	switch {
+	case redirected:
+		status, signed = redirect.Status, " It redirects to "+redirect.To()+", which was not asked."
+	case untrusted:
+		return []string{"The certificate of the image's server is not trusted here (" + rest.Origin(address) + ")." + elsewhere}
+	case failed != nil:
 		return []string{"The server of the image does not answer here (" + rest.Origin(address) + ")." + elsewhere}
+	case status == http.StatusForbidden:
+		signed = " It may permit the address for a download alone."
 	}
-	return []string{fmt.Sprintf("Asked from here, the server of the image answers %d %s to %s.%s", status, http.StatusText(status),
-		rest.PlainURL(address), elsewhere)}
+	return []string{fmt.Sprintf("Asked from here, the server of the image answers %d %s to %s.%s%s", status, http.StatusText(status),
+		rest.PlainURL(address), signed, elsewhere)}
 }

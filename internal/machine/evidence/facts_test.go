@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -75,8 +76,8 @@ func TestAgent_neverCameOrWasLost(t *testing.T) {
 	node := func(heard string) *ironic.Node {
 		return &ironic.Node{DriverInternalInfo: map[string]any{"agent_last_heartbeat": heard}}
 	}
-	wants(t, evidence.Agent(&ironic.Node{}, began), "has never reported")
-	wants(t, evidence.Agent(node("2026-11-29T02:59:00.1"), began), "has never reported")
+	wants(t, evidence.Agent(&ironic.Node{}, began), "has not reported since the operation began")
+	wants(t, evidence.Agent(node("2026-11-29T02:59:00.1"), began), "has not reported since the operation began")
 	wants(t, evidence.Agent(node("2026-11-29T03:04:05.1"), began), "last at 2026-11-29 03:04:05 UTC", "was lost then")
 	wants(t, evidence.Agent(node("2026-11-29T03:04:05.1"), time.Time{}), "If the operation began later")
 	hidden := node("2026-11-29T03:04:05.1")
@@ -126,10 +127,10 @@ func TestConductors_sayWhichIsDown(t *testing.T) {
 
 func TestImage_isAHint(t *testing.T) {
 	t.Parallel()
-	wants(t, evidence.Image("https://me:secret@images.example.com/db.qcow2?sig=secret", 404), "answers 404 Not Found to "+
+	wants(t, evidence.Image("https://me:secret@images.example.com/db.qcow2?sig=secret", 404, nil), "answers 404 Not Found to "+
 		"https://images.example.com/db.qcow2", "hint only")
-	wants(t, evidence.Image("https://me:secret@images.example.com/db.qcow2?sig=secret", 0), "does not answer here (https://images.example.com)")
-	for _, fact := range append(evidence.Image("https://me:secret@x/y?sig=secret", 0), evidence.Image("https://me:secret@x/?sig=secret", 200)...) {
+	wants(t, evidence.Image("https://me:secret@images.example.com/db.qcow2?sig=secret", 0, errors.New("no route")), "does not answer here (https://images.example.com)")
+	for _, fact := range append(evidence.Image("https://me:secret@x/y?sig=secret", 0, errors.New("no route")), evidence.Image("https://me:secret@x/?sig=secret", 200, nil)...) {
 		if strings.Contains(fact, "secret") {
 			t.Error(fact)
 		}

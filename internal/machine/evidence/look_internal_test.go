@@ -64,3 +64,38 @@ func TestLook_asksAtMostThreeTimes(t *testing.T) {
 		t.Errorf("without a reason: %q", facts)
 	}
 }
+
+// A server that redirects has answered. Where Ironic takes no heartbeats, a missing one proves nothing.
+func TestLook_claimsOnlyWhatIsProven(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(1)
+	transport := ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host != "images.test" {
+			return fake.RoundTrip(r)
+		}
+		return &http.Response{
+			StatusCode: http.StatusFound, Header: http.Header{"Location": {"https://cdn.test/db?sig=s"}}, Body: http.NoBody, Request: r,
+		}, nil
+	})
+	client := ironic.New(api.Config{
+		Endpoint: "http://ironic.test", Auth: api.AuthNone, RequestTimeout: time.Second, Transport: transport,
+	}, ironic.Polls{})
+	look := Look{Ironic: client, Images: transport, Image: "http://images.test/db.qcow2"}
+	of := func(id, state string) string {
+		fake.Set("node-000", "provision_state", state)
+		node, err := client.Node(t.Context(), fake.Nodes()[0].UUID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(look.Of(t.Context(), node, reason.ByID(id)), " ")
+	}
+	if said := of("image-404", "deploy failed"); !strings.Contains(said, "302 Found") || !strings.Contains(said, "redirects to https://cdn.test,") {
+		t.Error(said)
+	}
+	if said := of("inspection-timeout", "inspect failed"); strings.Contains(said, "agent") {
+		t.Error(said)
+	}
+	if said := of("callback-timeout", "deploy failed"); !strings.Contains(said, "The agent of Ironic's ramdisk has not reported") {
+		t.Error(said)
+	}
+}

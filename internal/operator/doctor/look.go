@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/routine"
@@ -132,7 +133,7 @@ func (s *sight) reach(ctx context.Context, client *ironic.Client) {
 	}
 }
 
-// lookIntoFailures completes the last errors of failed machines from their history, and looks up what explains them.
+// lookIntoFailures completes the last errors of failed machines from their history, and looks up what explains the first of each reason.
 func (s *sight) lookIntoFailures(ctx context.Context, client *ironic.Client) {
 	var failed []*ironic.Node
 	for i := range s.nodes.value {
@@ -140,13 +141,24 @@ func (s *sight) lookIntoFailures(ctx context.Context, client *ironic.Client) {
 			failed = append(failed, n)
 		}
 	}
-	facts := make([][]string, len(failed))
 	routine.Each(len(failed), atOnce, func(i int) error {
-		n := failed[i]
-		if n.LastError == "" {
+		if n := failed[i]; n.LastError == "" {
 			n.LastError = evidence.LastError(ctx, client, n.UUID)
 		}
-		facts[i] = evidence.Look{Ironic: client}.Of(ctx, n, machine.Why(n))
+		return nil
+	})
+	told := map[string]bool{}
+	failed = slices.DeleteFunc(failed, func(n *ironic.Node) bool {
+		why := machine.Why(n)
+		again := why == nil || told[why.ID]
+		if why != nil {
+			told[why.ID] = true
+		}
+		return again
+	})
+	facts := make([][]string, len(failed))
+	routine.Each(len(failed), atOnce, func(i int) error {
+		facts[i] = evidence.Look{Ironic: client}.Of(ctx, failed[i], machine.Why(failed[i]))
 		return nil
 	})
 	s.evidence = map[string][]string{}
