@@ -165,7 +165,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	options.List = noting(watch.WithFreeze(client, options.List), &shown)
+	options.List = noting(watch.WithCauses(client, watch.WithFreeze(client, options.List)), &shown)
 	end, err := watch.Run(ctx, model, options)
 	if broken := stop(); broken != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: broken}

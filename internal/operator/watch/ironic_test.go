@@ -292,3 +292,35 @@ func TestList_followsTheMachineOfAnAllocationThatGoes(t *testing.T) {
 		}
 	})
 }
+
+// The reason of a failure stays after Ironic has emptied last_error; one that was emptied before is read from the history, once.
+func TestWithCauses_keepsWhatIronicEmpties(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(2)
+	const words = "Failed to deploy: Writing image to device /dev/sda failed with exit code 1"
+	fake.Set("node-000", "provision_state", "deploy failed")
+	fake.Set("node-000", "last_error", words)
+	fake.Set("node-001", "provision_state", "clean failed")
+	client := clientOf(fake)
+	list := watch.WithCauses(client, func(ctx context.Context) (watch.Sample, error) {
+		return watch.List(ctx, client, selection.Selection{}.Follow())
+	})
+	for i, emptied := range []bool{false, true, true} {
+		if emptied {
+			fake.Set("node-000", "last_error", nil)
+		}
+		fake.ResetRequests()
+		s, err := list(t.Context())
+		if err != nil || len(s.Machines) != 2 {
+			t.Fatal(s, err)
+		}
+		for _, m := range s.Machines {
+			if m.Name == "node-000" && (m.Why.Reason != "image-write" || m.Why.Words != words) {
+				t.Errorf("%d: %+v", i, m.Why)
+			}
+		}
+		if n := ironictest.Count(fake, "GET", "/v1/nodes/"+fake.Nodes()[1].UUID+"/history"); n > 0 == emptied {
+			t.Errorf("%d: the history was read %d times", i, n)
+		}
+	}
+}

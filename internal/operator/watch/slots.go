@@ -7,6 +7,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/evidence"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -99,4 +101,50 @@ func (s *Site) waiting(ctx context.Context) (map[string]Wait, error) {
 		waiting[word.Scope] = w
 	}
 	return waiting, nil
+}
+
+// mostLookups is how many histories are read for a sample.
+const mostLookups = 20
+
+// WithCauses adds to the samples of a list why machines have failed whose last_error Ironic has emptied since, as it does since version 31:
+// what it said before, or what the history of the node says, which is read once.
+func WithCauses(client *ironic.Client, list func(context.Context) (Sample, error)) func(context.Context) (Sample, error) {
+	known := map[string]Machine{} // of failed machines, by ID
+	return func(ctx context.Context) (Sample, error) {
+		sample, err := list(ctx)
+		now, lookups := map[string]Machine{}, 0
+		for i := range sample.Machines {
+			m := &sample.Machines[i]
+			if !m.Failed {
+				continue
+			}
+			was, again := known[m.ID]
+			again = again && was.State == m.State && was.Since.Equal(m.Since)
+			switch {
+			case m.Why.Words != "":
+			case again:
+				m.Why = was.Why
+			case lookups < mostLookups:
+				lookups++
+				m.Why = causeOf(evidence.LastError(ctx, client, m.ID), m.State)
+			default:
+				continue
+			}
+			now[m.ID] = *m
+		}
+		if err == nil {
+			known = now
+		}
+		return sample, err
+	}
+}
+
+// causeOf returns the failure that the history of a node in a state tells.
+func causeOf(words, state string) machine.Failure {
+	f := machine.FailureOf(&ironic.Node{ProvisionState: state, LastError: words})
+	if f == nil {
+		return machine.Failure{Words: api.FirstLine(words)}
+	}
+	f.Words = api.FirstLine(f.Words)
+	return *f
 }
