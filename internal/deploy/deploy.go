@@ -154,7 +154,8 @@ func attempt(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		}
 		failed := failure.As(err, failure.KindFailed)
 		if failed == nil || attempts >= o.Attempts || (todo == deployPrepared && m.State() != nodes.DeployFail) ||
-			failed.Why != nil && failed.Why.Blame == reason.Request { // the next attempt would ask for the same
+			failed.Why != nil && (failed.Why.Blame == reason.Request || failed.Why.Passes) {
+			// the next attempt would ask for the same, or the walk has made several already
 			return attempts, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -23,18 +24,25 @@ func (w *walk) fail(ctx context.Context) error {
 		if w.again < passingTries && w.repeat(ctx, why.ID) == nil {
 			return nil
 		}
-		failed.Fact += fmt.Sprintf(", also when tried %d more times", w.again)
+		if w.again > 0 {
+			failed.Fact += fmt.Sprintf(", also when tried %d more times", w.again)
+		}
 	}
-	failingsOf(w.site).note(w.Machine, failed.Why)
-	failed.Facts = append(failed.Facts, failingsOf(w.site).alike(w.Machine, failed.Why)...)
+	end := unknown
+	if failed.Why != nil {
+		end = ending(failed.Why.ID)
+	}
+	failed.Facts = w.lookUp(ctx, failed.Why)
+	f := failingsOf(w.site)
+	f.note(w.Machine, failed.Why, w.goal)
+	failed.Facts = append(failed.Facts, f.ended(w.node, w.goal, end)...)
 	return failed
 }
 
-// repeat waits, and lets the walk begin anew.
+// repeat waits, and lets the walk begin anew. The pause does not count for its time-out.
 func (w *walk) repeat(ctx context.Context, why string) error {
-	w.again++
-	pause := passingPause.After(w.again)
-	text := fmt.Sprintf("has failed with %s, which passes by itself, and is tried again in %s (%d of %d)", why, pause, w.again,
+	pause := passingPause.After(w.again + 1)
+	text := fmt.Sprintf("has failed with %s, which passes by itself, and is tried again in %s (%d of %d)", why, pause, w.again+1,
 		uint(passingTries))
 	w.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s", ironic.NodeLabel(w.node), text), NodeAttributes(w.node)...)
 	if w.tell != nil {
@@ -43,9 +51,10 @@ func (w *walk) repeat(ctx context.Context, why string) error {
 	if err := rest.Sleep(ctx, pause); err != nil {
 		return err
 	}
-	if err := w.Refresh(ctx); err != nil {
+	if err := w.Refresh(ctx); err != nil && !api.MayPass(err) { // the verb reads the node, too
 		return err
 	}
-	w.sent, w.deadline = "", time.Now().Add(w.timeout)
+	w.again++
+	w.sent, w.deadline = "", w.deadline.Add(pause)
 	return nil
 }

@@ -1,7 +1,9 @@
 package machine_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ func TestWalk_triesAgainWhatPasses(t *testing.T) {
 	t.Parallel()
 	const (
 		bmcBusy   = "Redfish exception occurred. Error: HTTP GET https://b/redfish/v1 returned code 503. Base.1.0.GeneralError: Wait."
+		refused   = "Redfish exception occurred. Error: HTTP POST https://b/redfish/v1 returned code 400. ActionNotSupported"
 		restarted = "The %s state can't be resumed by conductor c1. Moving to fail state."
 		locked    = "Node n is locked by host c1, please retry after the current operation is completed."
 	)
@@ -41,6 +44,7 @@ func TestWalk_triesAgainWhatPasses(t *testing.T) {
 		"deployment, a restart":            {"available", states.GoalDeployed, restarted, 2, 2, true},
 		"undeployment, no worker":          {"active", states.GoalUndeployed, noWorker, 1, 1, true},
 		"end of a rescue, the BMC is busy": {"rescue", states.GoalUnrescued, bmcBusy, 1, 1, true},
+		"cleaning, the BMC refuses":        {"manageable", states.GoalAvailable, refused, 1, 0, false},
 		"ordered steps":                    {"manageable", states.GoalConfigured, noWorker, 1, 0, false},
 		"a service":                        {"active", states.GoalServiced, noWorker, 1, 0, false},
 		"cleaning, a disk":                 {"manageable", states.GoalAvailable, brokenDisk, 1, 0, false},
@@ -96,4 +100,51 @@ func orNothing(err error) error {
 		return fmt.Errorf("nothing")
 	}
 	return err
+}
+
+// A failure stays one though the user stops the run in the pause before it is tried again; a try that was not made is not counted.
+func TestWalk_stoppedBeforeItTriesAgain(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(1, time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		fake.Fail = func(fakeironic.Node, string) string {
+			time.AfterFunc(12*time.Second, stop)
+			return noWorker
+		}
+		id := fake.Nodes()[0].UUID
+		_, err := sitetest.NewClient(fake).Reach(ctx, id, states.GoalAvailable, time.Hour)
+		_, detail := failure.Explain("clean", orNothing(err))
+		if ctx.Err() == nil || !failure.Is(err, failure.KindFailed) || failure.IsInterrupted(err) ||
+			!strings.Contains(detail, noWorker) || strings.Contains(detail, "more times") {
+			t.Errorf("%v: %s", err, detail)
+		}
+	})
+}
+
+// A try goes on though Ironic does not answer for a moment.
+func TestWalk_triesAgainThoughIronicDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := manageableFleet(1, time.Second)
+		failed := time.Time{}
+		fake.Fail = func(fakeironic.Node, string) string {
+			if failed.IsZero() {
+				failed = time.Now()
+				return noWorker
+			}
+			return ""
+		}
+		client := sitetest.NewClient(fake)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if since := time.Since(failed); r.Method == http.MethodGet && !failed.IsZero() && since > 14*time.Second && since < 5*time.Minute {
+				return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
+			}
+			return nil
+		}
+		if node, err := client.Reach(t.Context(), fake.Nodes()[0].UUID, states.GoalAvailable, time.Hour); err != nil {
+			t.Errorf("in state %s: %v", node.ProvisionState, err)
+		}
+	})
 }

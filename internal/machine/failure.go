@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -234,7 +235,8 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 	if deploys {
 		step = stepIn(w.node.LastError, w.deployStep)
 	}
-	if w.node.LastError == "" || deploys && step == "" {
+	known := Why(w.node) != nil
+	if w.node.LastError == "" || deploys && step == "" && !known {
 		event := evidence.LastError(ctx, w.site.Ironic, w.node.UUID)
 		w.node.LastError = cmp.Or(w.node.LastError, event)
 		if deploys {
@@ -247,20 +249,21 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 	case deploys && w.deployStep != "":
 		step = "; the last deploy step seen was " + w.deployStep
 	}
-	e := FailedOn(w.node, w.goal, step, w.macs)
+	return FailedOn(w.node, w.goal, step, w.macs)
+}
+
+// lookUp returns facts about why the walk has failed.
+func (w *walk) lookUp(ctx context.Context, why *reason.Reason) []string {
 	look := w.look()
-	if deploys {
+	if w.goal == states.GoalDeployed || w.goal == states.GoalRebuilt {
 		look.Image = states.TextOf(w.node.InstanceInfo, "image_source")
 	}
-	e.Facts = look.Of(ctx, w.node, e.Why)
-	return e
+	return look.Of(ctx, w.node, why)
 }
 
 // look returns where facts about a failure of this walk are looked up.
 func (w *walk) look() evidence.Look {
-	return evidence.Look{
-		Ironic: w.site.Ironic, Images: w.site.cfg.Images, Began: w.site.Ironic.ServerNow().Add(-time.Since(w.begun)),
-	}
+	return evidence.Look{Ironic: w.site.Ironic, Images: w.site.cfg.Images, Began: w.began}
 }
 
 // late says that the walk has not reached its goal in time, and what the site knows of the ramdisk if Ironic waits for it.

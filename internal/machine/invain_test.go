@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ const (
 	brokenDisk  = "Writing image to device /dev/sda failed with exit code 1"
 	neverCalled = "Timeout reached while waiting for callback for node n"
 	noWorker    = "No free conductor workers available"
+	noLogin     = "Failed to get power state. Error: HTTP GET https://b/redfish/v1 returned code 401. Base.1.0.GeneralError: Invalid"
 )
 
 // The second machine that fails for a reason that is not its own stops those that share what the reason speaks against: they get the same,
@@ -37,6 +39,9 @@ func TestInVain_stopsWhatSharesTheReason(t *testing.T) {
 		driver      [3]map[string]any
 		conductor   string // of the third; "": that of the others
 		sameMachine bool   // it fails twice
+		state       string // of the third, which Ironic works on
+		neutron     bool   // its network interface, and not that of the others
+		goal        states.Goal
 		stops       bool
 	}{
 		"the same image":           {words: [2]string{noImage, noImage}, gets: [3]string{image, image, image}, stops: true},
@@ -58,6 +63,10 @@ func TestInVain_stopsWhatSharesTheReason(t *testing.T) {
 		"another ramdisk": {words: [2]string{noRamdisk, noRamdisk}, gets: [3]string{image, image, image}, driver: [3]map[string]any{
 			2: driver("deploy_kernel", "http://r/other.kernel"),
 		}},
+		"a host's own password":     {words: [2]string{noLogin, noLogin}, gets: [3]string{image, image, image}},
+		"a machine at work":         {words: [2]string{noImage, noImage}, gets: [3]string{image, image, image}, state: "clean wait"},
+		"another network interface": {words: [2]string{noNetwork, noNetwork}, gets: [3]string{image, image, image}, neutron: true},
+		"another operation":         {words: [2]string{noNetwork, noNetwork}, gets: [3]string{image, image, image}, goal: states.GoalDeployed},
 		"other networks": {words: [2]string{noNetwork, noNetwork}, gets: [3]string{image, image, image}, driver: [3]map[string]any{
 			2: driver("cleaning_network", "other"),
 		}},
@@ -96,6 +105,16 @@ func TestInVain_stopsWhatSharesTheReason(t *testing.T) {
 					m.Node().Conductor = tt.conductor
 				}
 				m.Gets(tt.gets[2])
+				if tt.neutron {
+					m.Node().NetworkInterface = "neutron"
+				}
+				if tt.state != "" || tt.neutron || tt.goal != "" {
+					m.Node().ProvisionState = cmp.Or(tt.state, m.Node().ProvisionState)
+					if err := m.InVain(cmp.Or(tt.goal, states.GoalAvailable)); (err != nil) != tt.stops {
+						t.Error(err)
+					}
+					return
+				}
 				fake.ResetRequests()
 				err = m.Reach(t.Context(), states.GoalAvailable, time.Hour)
 				if stops := failure.Is(err, machine.KindInVain); stops != tt.stops {

@@ -39,11 +39,11 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	for arrived := false; !arrived && err == nil; {
-		if arrived, err = w.step(ctx); errors.Is(err, errFailed) && ctx.Err() == nil {
+		if arrived, err = w.step(ctx); errors.Is(err, errFailed) {
 			err = w.fail(ctx)
 		}
 	}
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !failure.Is(err, failure.KindFailed) { // what has failed has, though the user stops the run
 		m.lastRead(ctx)
 		if failure.Is(err, failure.KindQueued) {
 			return err
@@ -51,8 +51,11 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 		return stopped(m.node, goal, w.waiting, ctx.Err())
 	}
 	m.countFailures(ctx, err)
-	if err == nil && w.sent != "" {
-		failingsOf(m.site).succeeded(m)
+	switch {
+	case err == nil && w.sent != "":
+		failingsOf(m.site).ended(m.node, goal, succeeded)
+	case failure.Is(err, failure.KindTimeout):
+		failingsOf(m.site).ended(m.node, goal, unknown)
 	}
 	if err == nil && goal == states.GoalInspected {
 		return m.Refresh(ctx) // polls do not contain the results of the inspection
@@ -121,6 +124,7 @@ type walk struct {
 
 	sent    ironic.Verb  // the last verb that this walk sent
 	from    ironic.State // the state from which it was sent
+	began   time.Time    // when Ironic accepted it, by Ironic's clock
 	waiting bool         // for a slot
 	since   time.Time    // since when it waits to send a verb; zero: it does not
 	again   uint         // how often it has begun anew after a failure that passes by itself
@@ -242,7 +246,7 @@ func (w *walk) leavePool(ctx context.Context, verb ironic.Verb) error {
 
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
-	if err := w.InVain(); err != nil {
+	if err := w.InVain(w.goal); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -336,7 +340,7 @@ func (w *walk) learn(ctx context.Context) error {
 
 // accepted records that Ironic has executed a verb, sent from a state. Polls may miss a short service.
 func (w *walk) accepted(verb ironic.Verb, from ironic.State) {
-	w.sent, w.from = verb, from
+	w.sent, w.from, w.began = verb, from, w.site.Ironic.ServerNow()
 	if verb == nodes.TargetService {
 		w.service.now(&notes.Work{
 			Run: w.site.Run.ID, Steps: stepsOf(w.order),
@@ -405,7 +409,7 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 		err = w.site.limiter.Pass(throttle.InPlaceOf(ctx, w.since), w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
 			w.waiting = false
 			admitted()
-			if err := w.InVain(); err != nil {
+			if err := w.InVain(w.goal); err != nil {
 				return err
 			}
 			if err := w.confirmUnchanged(ctx, seen); err != nil {
@@ -460,7 +464,7 @@ func (m *Machine) CheckHardware(ctx context.Context) error {
 
 // CheckDeploy asks the site's guard whether the machine may be deployed, and whether that is in vain, before anything is written for that.
 func (m *Machine) CheckDeploy(ctx context.Context) error {
-	if err := m.InVain(); err != nil {
+	if err := m.InVain(states.GoalDeployed); err != nil {
 		return err
 	}
 	verb := nodes.TargetActive

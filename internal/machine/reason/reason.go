@@ -32,19 +32,23 @@ type Reason struct {
 	Causes  string // the most frequent first
 	Look    string // where more stands
 	Passes  bool   // by itself, so that trying again may help
-	Place   Place  // of a reason with the blame Site
+	Shared  Shared // "": what the reason speaks against is the machine's own
 	pattern *regexp.Regexp
+	passing *regexp.Regexp // of the words that pass; nil: all
 }
 
-// Place is what machines share that fail for a reason of the site.
-type Place string
+// Shared is what machines share that fail for a reason that is not theirs.
+type Shared string
 
-// Places.
+// What is shared. A reason of the site speaks against the conductor, unless its row says otherwise.
 const (
-	Conductor Place = "conductor"
-	Server    Place = "server" // of images
-	Ramdisk   Place = "ramdisk"
-	Network   Place = "network"
+	Conductor Shared = "conductor"
+	Server    Shared = "server" // of images
+	Ramdisk   Shared = "ramdisk"
+	Network   Shared = "network"
+	Driver    Shared = "driver"   // with the hardware interfaces
+	Image     Shared = "image"    // that was asked for
+	Settings  Shared = "settings" // that were asked for, on machines of a kind
 )
 
 // IDRamdiskMissing is the reason of a deploy ramdisk that its server does not have.
@@ -52,8 +56,8 @@ const IDRamdiskMissing = "ramdisk-404"
 
 const idImageMissing = "image-404"
 
-// table has a reason a line, with tabs between its fields; the first pattern that matches wins. A mark is a place other than the
-// conductor, or says that the reason passes by itself; most rows have none.
+// table has a reason a line, with tabs between its fields; the first pattern that matches wins. A mark says what machines share that fail
+// for the reason (Shared), or "passes", that the reason passes by itself; a pattern may follow of the words that do. Most rows have none.
 //
 //go:embed reasons.tsv
 var table string
@@ -66,12 +70,16 @@ func parse(table string) (reasons []Reason) {
 		f := append(strings.Split(line, "\t"), "")
 		r := Reason{
 			ID: f[0], Blame: Blame(f[1]), Meaning: f[2], Next: f[3], Causes: f[4], Look: f[5], pattern: regexp.MustCompile(f[6]),
-			Passes: f[7] == "passes",
 		}
-		if r.Blame == Site {
-			if r.Place = Place(f[7]); f[7] == "" || r.Passes {
-				r.Place = Conductor
-			}
+		mark, passing, limited := strings.Cut(f[7], " ")
+		if r.Passes = mark == "passes"; limited {
+			r.passing = regexp.MustCompile(passing)
+		}
+		if r.Shared = Shared(mark); r.Passes {
+			r.Shared = ""
+		}
+		if r.Blame == Site && r.Shared == "" {
+			r.Shared = Conductor
 		}
 		reasons = append(reasons, r)
 	}
@@ -84,9 +92,15 @@ func All() []Reason { return slices.Clone(all) }
 // Of returns the reason that a text of Ironic tells; nil if it is none of the table.
 func Of(words string) *Reason {
 	for i := range all {
-		if all[i].pattern.MatchString(words) {
-			return &all[i]
+		r := &all[i]
+		if !r.pattern.MatchString(words) {
+			continue
 		}
+		if r.passing != nil && !r.passing.MatchString(words) {
+			r = new(*r)
+			r.Passes = false
+		}
+		return r
 	}
 	return nil
 }
@@ -101,14 +115,14 @@ func OfNode(n *ironic.Node) *Reason {
 	}
 	for _, key := range []string{"deploy_kernel", "deploy_ramdisk", "deploy_iso", "bootloader", "rescue_kernel", "rescue_ramdisk"} {
 		if address := fmt.Sprint(n.DriverInfo[key]); n.DriverInfo[key] != nil && address != "" && strings.Contains(words, address) {
-			return byID(IDRamdiskMissing)
+			return ByID(IDRamdiskMissing)
 		}
 	}
 	return found
 }
 
-// byID returns a reason; nil if the table has none with the ID.
-func byID(id string) *Reason {
+// ByID returns a reason; nil if the table has none with the ID.
+func ByID(id string) *Reason {
 	for i := range all {
 		if all[i].ID == id {
 			return &all[i]
@@ -119,7 +133,7 @@ func byID(id string) *Reason {
 
 // Line returns a reason in one line, with what it means if the table has it: a record of another version may have others.
 func Line(id string) string {
-	if known := byID(id); known != nil {
+	if known := ByID(id); known != nil {
 		return id + ": " + known.Meaning
 	}
 	return id

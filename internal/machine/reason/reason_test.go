@@ -2,6 +2,7 @@ package reason_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,15 +78,12 @@ func TestAll_rowsAreShort(t *testing.T) {
 		default:
 			t.Errorf("%s has the blame %q", r.ID, r.Blame)
 		}
-		switch r.Place {
-		case reason.Conductor, reason.Server, reason.Ramdisk, reason.Network:
-			if r.Blame != reason.Site {
-				t.Errorf("%s has the place %q and the blame %q", r.ID, r.Place, r.Blame)
-			}
-		default:
-			if r.Place != "" || r.Blame == reason.Site {
-				t.Errorf("%s has the place %q", r.ID, r.Place)
-			}
+		of := map[reason.Blame][]reason.Shared{
+			reason.Site:    {reason.Conductor, reason.Server, reason.Ramdisk, reason.Network, reason.Driver},
+			reason.Request: {"", reason.Image, reason.Settings}, reason.Machine: {""}, reason.Unclear: {""},
+		}
+		if !slices.Contains(of[r.Blame], r.Shared) {
+			t.Errorf("%s has the blame %q and speaks against %q", r.ID, r.Blame, r.Shared)
 		}
 		for _, text := range []string{r.Meaning, r.Next} {
 			if len(text) > 76 || !strings.HasSuffix(text, ".") {

@@ -32,7 +32,7 @@ func Inspect(pool *sharing.Pool) Operation {
 	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
 	return Operation{
 		Command: "inspect", Action: "metal_inspect", Instead: "node manage, node inspect, node provide", Doing: "inspect",
-		Timeout: InspectTimeout, Worst: Erases, Goal: notes.GoalAvailable, Guarded: true, Stops: true,
+		Timeout: InspectTimeout, Worst: Erases, Goal: notes.GoalAvailable, Guarded: true, Stops: states.GoalInspected,
 		Several: func(node *ironic.Node) bool { return returns(node) && inspectedFor(node) == nil },
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
@@ -69,7 +69,7 @@ func Inspect(pool *sharing.Pool) Operation {
 // Manage returns the operation that makes free machines manageable: Ironic verifies enrolled ones, and takes others out of the pool.
 func Manage() Operation {
 	return Operation{
-		Command: "manage", Instead: "node manage", Doing: "manage", Timeout: ManageTimeout, Stops: true,
+		Command: "manage", Instead: "node manage", Doing: "manage", Timeout: ManageTimeout, Stops: states.GoalManageable,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{
 				Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: machine.UsedReason(node, "manages"),
@@ -92,7 +92,7 @@ func Manage() Operation {
 // Provide returns the operation that makes free machines available, for which Ironic cleans them. pool as for Inspect.
 func Provide(pool *sharing.Pool) Operation {
 	return Operation{
-		Command: "provide", Instead: "node provide", Doing: "provide", Timeout: CleanTimeout, Worst: Erases, Stops: true,
+		Command: "provide", Instead: "node provide", Doing: "provide", Timeout: CleanTimeout, Worst: Erases, Stops: states.GoalAvailable,
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{
 				Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: harmOfCleaning(node),

@@ -29,7 +29,7 @@ func TestRun_stopsAfterTwoFailuresForOneReason(t *testing.T) {
 		state, words string
 		failed       int
 	}{
-		"manage, a wrong password": {operate.Manage(), "enroll", refused, 2},
+		"manage, wrong passwords": {operate.Manage(), "enroll", refused, 5},
 		"inspect, no ISO":          {operate.Inspect(nil), "manageable", noISO, 2},
 		"provide, no network":      {operate.Provide(nil), "manageable", network, 2},
 		"provide, disks":           {operate.Provide(nil), "manageable", disk, 5},

@@ -62,8 +62,9 @@ type Operation struct {
 
 	// DuringRuns: it may be done to a machine on which a run of Terraform works, such as to end what that run waits for.
 	DuringRuns bool
-	// Stops: when two machines have failed for a reason that is not theirs, it begins no other machine for which that holds, too.
-	Stops bool
+	// Stops is the goal of an operation that begins no machine for which a reason holds that is not theirs, once two machines have failed for
+	// it; "": it goes on.
+	Stops states.Goal
 	// Goal is what the operation leaves a machine with, if it takes several requests, or ends what another operation has left; empty:
 	// neither.
 	Goal notes.Goal

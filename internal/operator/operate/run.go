@@ -206,10 +206,10 @@ func (r *Runner) execute(ctx context.Context, op Operation, m *machine.Machine, 
 		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+
 			". Run the command again"))
 	}
-	if op.Stops {
+	if op.Stops != "" {
 		m.Gets("metal " + op.Command)
 	}
-	if err := m.InVain(); err != nil {
+	if err := m.InVain(op.Stops); err != nil {
 		return result(m.Node(), plan, err)
 	}
 	r.follow(m)

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"errors"
 	"context"
 	"maps"
 	"slices"
@@ -85,10 +86,18 @@ func (u *update) run(ctx context.Context, site *machine.Site, machine *machine.M
 			err = u.record(ctx, machine)
 		}
 		if err != nil {
-			return attempts, phase, machine.Unwatched(ctx, err)
+			return attempts, phase, errors.Join(machine.Unwatched(ctx, err), u.protectAgain(ctx, machine, err))
 		}
 	}
 	return attempts, deploy.Deploys, nil
+}
+
+// protectAgain protects a machine that was not deployed because that would have been in vain.
+func (u *update) protectAgain(ctx context.Context, m *machine.Machine, failed error) error {
+	if !failure.Is(failed, machine.KindInVain) || !deploy.Has(u.steps, deploy.DoUnprotect) {
+		return nil
+	}
+	return deploy.Protect(ctx, m, true)
 }
 
 // take takes a step that deploys nothing.

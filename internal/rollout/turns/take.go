@@ -135,12 +135,20 @@ func stopped(ctx context.Context, m *machine.Machine) error {
 	}
 }
 
+// goal returns what the member waits for.
+func (t *Turn) goal() states.Goal {
+	if t.Change.Change == rollout.Service {
+		return states.GoalServiced
+	}
+	return states.GoalDeployed
+}
+
 // wait waits until the member is started, and reports whether it had to.
 func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 	tell := time.NewTicker(tellEach)
 	defer tell.Stop()
 	for queued := time.Now(); ; {
-		if err := t.m.InVain(); err != nil {
+		if err := t.m.InVain(t.goal()); err != nil {
 			return waited, t.abandon(err)
 		}
 		t.turns.mu.Lock()
