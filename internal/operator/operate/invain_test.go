@@ -30,9 +30,9 @@ func TestRun_stopsAfterTwoFailuresForOneReason(t *testing.T) {
 		failed       int
 	}{
 		"manage, wrong passwords": {operate.Manage(), "enroll", refused, 5},
-		"inspect, no ISO":          {operate.Inspect(nil), "manageable", noISO, 2},
-		"provide, no network":      {operate.Provide(nil), "manageable", network, 2},
-		"provide, disks":           {operate.Provide(nil), "manageable", disk, 5},
+		"inspect, no ISO":         {operate.Inspect(nil), "manageable", noISO, 2},
+		"provide, no network":     {operate.Provide(nil), "manageable", network, 2},
+		"provide, disks":          {operate.Provide(nil), "manageable", disk, 5},
 	} {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake := ironictest.Fleet(5)

@@ -1,8 +1,8 @@
 package deployment
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
