@@ -138,7 +138,7 @@ func TestWalk_triesAgainThoughIronicDoesNotAnswer(t *testing.T) {
 		}
 		client := sitetest.NewClient(fake)
 		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if since := time.Since(failed); r.Method == http.MethodGet && !failed.IsZero() && since > 14*time.Second && since < 5*time.Minute {
+			if since := time.Since(failed); r.Method == "GET" && !failed.IsZero() && since > 14*time.Second && since < 5*time.Minute {
 				return &fakeironic.Rejection{Status: http.StatusServiceUnavailable}
 			}
 			return nil

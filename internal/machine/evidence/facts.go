@@ -60,8 +60,8 @@ func Agent(n *ironic.Node, began time.Time) []string {
 	case n.Hidden.DriverInternalInfo:
 		return nil
 	case heard.IsZero(), !began.IsZero() && heard.Before(began):
-		return []string{"The agent of Ironic's ramdisk has not reported since the operation began: the machine did not boot the ramdisk, or " +
-			"the ramdisk does not reach Ironic's API."}
+		return []string{"The agent of Ironic's ramdisk has not reported since the operation began: the machine did not boot the " +
+			"ramdisk, or the ramdisk does not reach Ironic's API."}
 	case began.IsZero():
 		return []string{fmt.Sprintf("The agent of Ironic's ramdisk reported last at %s. If the operation began later, the machine did not "+
 			"boot the ramdisk, or the ramdisk does not reach Ironic's API.", at)}

@@ -62,8 +62,8 @@ type Operation struct {
 
 	// DuringRuns: it may be done to a machine on which a run of Terraform works, such as to end what that run waits for.
 	DuringRuns bool
-	// Stops is the goal of an operation that begins no machine for which a reason holds that is not theirs, once two machines have failed for
-	// it; "": it goes on.
+	// Stops is the goal of an operation that begins no machine for which a reason holds that is not the machines' own, once two have failed
+	// for it; "": it goes on.
 	Stops states.Goal
 	// Goal is what the operation leaves a machine with, if it takes several requests, or ends what another operation has left; empty:
 	// neither.
