@@ -26,6 +26,8 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 	}
 	h, found := conductor.FindDriver(c.Path[1])
 	switch {
+	case !found && len(c.Path) > 2:
+		return api.Reply{}, api.Fault(http.StatusNotFound, "The driver %s is unknown.", api.PyRepr(c.Path[1]))
 	case !found:
 		return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
 	case len(c.Path) > 2:
@@ -82,7 +84,7 @@ func routeDriver(c *api.Call, driver string, rest []string) (api.Reply, error) {
 		return routeVendor(c, rest[1:])
 	case c.Method != http.MethodGet:
 	case path == "properties" && driver == "fake-hardware": // its interfaces need nothing else
-		return described(conductor.DriverProperties[driver]), nil
+		return api.OK(http.StatusOK, api.Ordered{{"B1", "B1 description. Required."}, {"B2", "B2 description. Required."}}), nil
 	case path == "properties":
 		return described(append(slices.Clone(conductor.DriverProperties[driver]), conductor.AgentProperties...)), nil
 	case path == "raid/logical_disk_properties" && c.Minor < 12:
