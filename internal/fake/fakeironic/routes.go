@@ -161,6 +161,9 @@ func (s *Server) serve(r *http.Request, body []byte) api.Reply {
 		s.addVersionHeaders(answer.Header, minor)
 	}
 	answer.Header.Set("Openstack-Request-Id", "req-"+api.NewUUID())
+	if !s.legacy() {
+		answer.Header.Set("X-Openstack-Request-Id", answer.Header.Get("Openstack-Request-Id"))
+	}
 	return answer
 }
 
