@@ -49,8 +49,8 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 		"as power_control = \"agent\" needs it: fast_track, and no power off after the discovery")
 	flags.Func("fail", "let an operation of a node fail: `NODE=STATE` every time, NODE=STATE:N the first N times; NODE=STATE@REASON "+
 		"for a reason;\nmay be repeated, see below", o.failures.add)
-	flags.Func("bmcs", "answer only at these addresses of BMCs: `LIST` of addresses, networks and names, such as 192.0.2.0/24; may be "+
-		"repeated. Without it,\nall BMCs answer whose names do not end in .invalid", o.bmcs.add)
+	flags.Func("bmcs", "answer only at these addresses of BMCs: `LIST` of addresses, networks and names, such as 192.0.2.0/24, or\n"+
+		"192.0.2.7:8443 for an unusual port; may be repeated. Without it,\nall BMCs answer whose names do not end in .invalid", o.bmcs.add)
 	flags.DurationVar(&o.stepTime, "step-time", 0, "stay in each transient state, such as cleaning, for a `TIME` such as 2s; 0: until "+
 		"the next request")
 	flags.DurationVar(&o.serveFor, "serve-for", 0, "end after a `TIME` such as 30m; 0: serve until Ctrl-C")

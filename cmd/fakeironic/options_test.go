@@ -118,17 +118,18 @@ func TestServer_hasTheSeedAndTheFleet(t *testing.T) {
 func TestBMCs_answer(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"":                                      "192.0.2.1 192.0.3.1 2001:db8::1 bmc.example.com other",
+		"":                                      "192.0.2.1 192.0.3.1 192.0.3.1:8443 2001:db8::1 bmc.example.com other",
 		"-bmcs 192.0.2.0/24":                    "192.0.2.1",
 		"-bmcs 192.0.3.1 -bmcs BMC.example.com": "192.0.3.1 bmc.example.com",
 		"-bmcs 2001:db8::/32,192.0.2.1,192.0.2.2": "192.0.2.1 2001:db8::1",
+		"-bmcs 192.0.3.1:8443":                    "192.0.3.1:8443",
 	} {
 		o, err := readOptions(strings.Fields(given), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var answer []string
-		for _, bmc := range []string{"192.0.2.1", "192.0.3.1", "2001:db8::1", "bmc.example.com", "other"} {
+		for _, bmc := range []string{"192.0.2.1", "192.0.3.1", "192.0.3.1:8443", "2001:db8::1", "bmc.example.com", "other"} {
 			if o.bmcs.answers(bmc) {
 				answer = append(answer, bmc)
 			}

@@ -4,7 +4,8 @@
 //	clients [-ironic URL] [SUITE...]    without SUITE, all
 //
 // It fails if a test fails, unless the suite lists it as of no concern. With -ironic, the tests run on an Ironic without authentication,
-// such as that of tools/ironic-up, and clients prints those that fail: a column to compare with that of the fake.
+// such as that of tools/ironic-up, and clients prints those that fail: a column to compare with that of the fake. The suite baremetal keeps
+// what that Ironic answers, for the fake to answer the same.
 package main
 
 import (

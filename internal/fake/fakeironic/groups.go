@@ -26,6 +26,8 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 	}
 	h, found := conductor.FindDriver(c.Path[1])
 	switch {
+	case !found && len(c.Path) > 2:
+		return api.Reply{}, api.Fault(http.StatusNotFound, "The driver %s is unknown.", api.PyRepr(c.Path[1]))
 	case !found:
 		return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
 	case len(c.Path) > 2:
@@ -68,34 +70,6 @@ func routeVendor(c *api.Call, rest []string) (api.Reply, error) {
 	return api.Reply{}, api.Fault(http.StatusBadRequest, "No handler for method %s", strings.Join(append(rest, c.Query["method"]...), "/"))
 }
 
-// raidProperties are the properties of logical disks (ironic/drivers/raid_config_schema.json).
-var raidProperties = []string{
-	"raid_level", "size_gb", "volume_name", "is_root_volume", "share_physical_disks", "disk_type", "interface_type",
-	"number_of_physical_disks", "controller", "physical_disks",
-}
-
-// driverProperties are properties of driver_info, by driver. Those of the deploy and boot interfaces are the same for all drivers.
-var driverProperties = map[string][]string{
-	"fake-hardware": {"B1", "B2"},
-	"ipmi": {
-		"ipmi_address", "ipmi_bridging", "ipmi_cipher_suite", "ipmi_disable_boot_timeout", "ipmi_force_boot_device", "ipmi_hex_kg_key",
-		"ipmi_local_address", "ipmi_password", "ipmi_port", "ipmi_priv_level", "ipmi_protocol_version", "ipmi_target_address",
-		"ipmi_target_channel", "ipmi_terminal_port", "ipmi_transit_address", "ipmi_transit_channel", "ipmi_username",
-	},
-	"redfish": redfishProperties,
-	"idrac":   redfishProperties,
-}
-
-var redfishProperties = []string{
-	"redfish_address", "redfish_auth_type", "redfish_password", "redfish_system_id", "redfish_username", "redfish_verify_ca",
-}
-
-var agentProperties = []string{
-	"agent_verify_ca", "deploy_forces_oob_reboot", "deploy_kernel", "deploy_ramdisk", "force_persistent_boot_device",
-	"image_download_source", "image_http_proxy", "image_https_proxy", "image_no_proxy", "kernel_append_params", "rescue_kernel",
-	"rescue_ramdisk",
-}
-
 // routeDriver answers /v1/drivers/{driver}/{part}. Real descriptions are sentences.
 func routeDriver(c *api.Call, driver string, rest []string) (api.Reply, error) {
 	described := func(names []string) api.Reply {
@@ -110,13 +84,13 @@ func routeDriver(c *api.Call, driver string, rest []string) (api.Reply, error) {
 		return routeVendor(c, rest[1:])
 	case c.Method != http.MethodGet:
 	case path == "properties" && driver == "fake-hardware": // its interfaces need nothing else
-		return described(driverProperties[driver]), nil
+		return api.OK(http.StatusOK, api.Ordered{{"B1", "B1 description. Required."}, {"B2", "B2 description. Required."}}), nil
 	case path == "properties":
-		return described(append(slices.Clone(driverProperties[driver]), agentProperties...)), nil
+		return described(append(slices.Clone(conductor.DriverProperties[driver]), conductor.AgentProperties...)), nil
 	case path == "raid/logical_disk_properties" && c.Minor < 12:
 		return api.Reply{}, api.NotAcceptable()
 	case path == "raid/logical_disk_properties":
-		return described(raidProperties), nil
+		return described(conductor.RAIDProperties), nil
 	}
 	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }

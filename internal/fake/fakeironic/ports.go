@@ -170,9 +170,14 @@ func (s *Server) listPorts(c *api.Call, onNode *conductor.Node, detail bool) (ap
 			return api.Reply{}, err
 		}
 	}
+	group := s.findPortgroup(c.Query.Get("portgroup"))
+	if ref := c.Query.Get("portgroup"); ref != "" && group == nil {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Portgroup %s could not be found.", ref)
+	}
 	var selected []*conductor.Port
 	for _, p := range s.conductor.Ports {
-		if s.lists(c, "port", p.Node) && (onNode == nil || p.Node == onNode) && (address == "" || p.Address == address) {
+		if s.lists(c, "port", p.Node) && (onNode == nil || p.Node == onNode) && (address == "" || p.Address == address) &&
+			(group == nil || p.Fields["portgroup_uuid"] == group.uuid) {
 			selected = append(selected, p)
 		}
 	}

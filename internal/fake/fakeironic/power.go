@@ -210,6 +210,9 @@ func (s *Server) putRAID(c *api.Call, n *conductor.Node) (api.Reply, error) {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "RAID config validation error: [] %s",
 			map[bool]string{true: "is too short", false: "should be non-empty"}[s.legacy()])
 	}
+	if fault := conductor.RAIDFault(body); fault != "" {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "RAID config validation error: %s", fault)
+	}
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
 	}

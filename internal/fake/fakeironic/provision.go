@@ -224,7 +224,7 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 	if !s.legacy() {
 		kinds = []string{"vendor", "power", "management", "firmware", "deploy", "bios", "raid"}
 	}
-	for _, item := range steps {
+	for i, item := range steps {
 		step := api.Object(item)
 		for _, key := range required {
 			if _, given := step[key]; given {
@@ -238,9 +238,9 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 				"    {'additionalProperties': False}\n\nOn instance[0]:\n    %s", what, api.PyRepr(key), api.PyRepr(step))
 		}
 		if kind, _ := api.StepName(step); !slices.Contains(kinds, kind) {
-			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in "+
-				"schema['items']:\n    {}",
-				what, api.PyRepr(step["interface"]), api.PyRepr(api.Clone(kinds)))
+			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %[2]s is not one of %[3]s\n\nFailed validating 'enum' in "+
+				"schema['items']['properties']['interface']:\n    {'description': 'driver interface',\n     'enum': %[3]s}\n\n"+
+				"On instance[%[4]d]['interface']:\n    %[2]s", what, api.PyRepr(step["interface"]), api.PyRepr(api.Clone(kinds)), i)
 		}
 		for _, key := range api.SortedKeys(step) {
 			if !slices.Contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"},

@@ -13,17 +13,21 @@ import (
 func TestReach_verification(t *testing.T) {
 	t.Parallel()
 	for _, version := range bothIronics {
-		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version, Answers: func(bmc string) bool { return bmc != "192.0.2.99" }})
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version, Answers: func(bmc string) bool {
+			return bmc == "192.0.2.98" || bmc == "bmc.example.com"
+		}})
 		for name, tt := range map[string]struct {
 			driver string
 			info   map[string]any
 			want   string
 		}{
-			"ipmi":     {"ipmi", map[string]any{"ipmi_address": "192.0.2.99"}, "Error: IPMI call failed: power status."},
-			"redfish":  {"redfish", map[string]any{"redfish_address": "https://192.0.2.99:8443/redfish/v1"}, "https://192.0.2.99:8443/redf"},
-			"name":     {"redfish", map[string]any{"redfish_address": "bmc.invalid"}, "to https://bmc.invalid:443/redfish/v1/."},
-			"answers":  {"redfish", map[string]any{"redfish_address": "https://192.0.2.98"}, ""},
-			"ipmi-too": {"ipmi", map[string]any{"ipmi_address": "bmc.example.com"}, ""},
+			"ipmi":      {"ipmi", map[string]any{"ipmi_address": "192.0.2.99"}, "Error: IPMI call failed: power status."},
+			"redfish":   {"redfish", map[string]any{"redfish_address": "https://192.0.2.99:8443/redfish/v1"}, "192.0.2.99:8443/redfish/v1/"},
+			"port":      {"redfish", map[string]any{"redfish_address": "https://192.0.2.98:4433"}, "[Errno 111] Connection refused"},
+			"ipmi-port": {"ipmi", map[string]any{"ipmi_address": "192.0.2.98", "ipmi_port": 6230}, "IPMI call failed: power status."},
+			"name":      {"redfish", map[string]any{"redfish_address": "bmc.invalid"}, "to https://bmc.invalid:443/redfish/v1/."},
+			"answers":   {"redfish", map[string]any{"redfish_address": "https://192.0.2.98"}, ""},
+			"ipmi-too":  {"ipmi", map[string]any{"ipmi_address": "bmc.example.com"}, ""},
 		} {
 			uuid := a.node(name, map[string]any{"driver": tt.driver, "driver_info": tt.info})
 			a.provision(uuid, "manage")

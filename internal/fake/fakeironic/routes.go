@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,7 +118,7 @@ func (s *Server) settings() conductor.Settings {
 
 // answers reports whether a BMC answers.
 func (s *Server) answers(bmc string) bool {
-	return !strings.HasSuffix(strings.TrimSuffix(bmc, "."), ".invalid") && (s.Answers == nil || s.Answers(bmc))
+	return !strings.Contains(strings.TrimSuffix(bmc, ".")+":", ".invalid:") && (s.Answers == nil || s.Answers(bmc))
 }
 
 // serve authenticates a request, negotiates its API version and answers it, while the server is locked.
@@ -160,6 +161,9 @@ func (s *Server) serve(r *http.Request, body []byte) api.Reply {
 		s.addVersionHeaders(answer.Header, minor)
 	}
 	answer.Header.Set("Openstack-Request-Id", "req-"+api.NewUUID())
+	if !s.legacy() {
+		answer.Header.Set("X-Openstack-Request-Id", answer.Header.Get("Openstack-Request-Id"))
+	}
 	return answer
 }
 
@@ -210,7 +214,8 @@ func (s *Server) routeNodes(c *api.Call) (api.Reply, error) {
 		return s.listNodes(c, false)
 	case len(c.Path) == 1 && c.Method == http.MethodPost:
 		return s.createNode(c)
-	case len(c.Path) == 1 && (c.Method == http.MethodPatch || c.Method == http.MethodDelete):
+	case len(c.Path) == 1 && (c.Method == http.MethodPatch || c.Method == http.MethodDelete),
+		len(c.Path) > 2 && c.Path[1] == "" && slices.Contains([]string{"maintenance", "states"}, c.Path[2]):
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: node_ident")
 	case len(c.Path) == 1:
 		return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH, POST")

@@ -112,9 +112,9 @@ type Server struct {
 	// skip_block_devices of the node. Machines with the deploy interface fake have no agent. Writes must not call methods of the Server.
 	Writes func(node Node, serial, what string)
 
-	// Answers, if set, says whether a BMC answers at an IP address or name that driver_info has; without it, all do. Names that end in
-	// ".invalid" never do. With a BMC that does not answer, manage ends in enroll with a last_error, and what else calls it fails, too.
-	// Answers must not call methods of the Server.
+	// Answers, if set, says whether a BMC answers at an IP address or name that driver_info has, followed by a colon and the port if
+	// that is not the usual one; without it, all do. Names that end in ".invalid" never do. With a BMC that does not answer, manage
+	// ends in enroll with a last_error, and what else calls it fails, too. Answers must not call methods of the Server.
 	Answers func(bmc string) bool
 
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then

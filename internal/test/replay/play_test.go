@@ -45,6 +45,9 @@ func TestPlay_findsWhatTheFakeAnswersOtherwise(t *testing.T) {
 		"what was refused because of a lock": {
 			site.Exchange{Method: "DELETE", URL: node, Status: 409, Answer: "Node n is locked by host h"}, nil,
 		},
+		"what was refused because a port group was deleted meanwhile": {
+			site.Exchange{Method: "GET", URL: "/v1/ports", Status: 404, Answer: "Portgroup 1 could not be found."}, nil,
+		},
 		"a node at work": {site.Exchange{Method: "GET", URL: node + "?fields=uuid,reservation", Status: 200, Answer: `{"links": [],
 			"uuid": "11111111-1111-4111-8111-111111111111", "reservation": "h"}`}, nil},
 	} {

@@ -175,17 +175,26 @@ func (c *Conductor) Backfill(a *Allocation, n *Node) error {
 		c.failAllocation(a, text)
 		return api.Fault(http.StatusInternalServerError, "%s", a.LastError)
 	}
+	var faults []string
+	if n.State() != Active {
+		faults = append(faults, fmt.Sprintf("Node must be in the \"active\" state, but the current state is \"%s\"", n.State()))
+	}
+	if a.Class != n.Str("resource_class") {
+		faults = append(faults, fmt.Sprintf("Resource class %s does not match the requested resource class %s",
+			api.PyText(n.Fields["resource_class"]), a.Class))
+	}
+	if !hasAll(n.Traits(), a.Traits) {
+		faults = append(faults, fmt.Sprintf("List of traits %s does not match the requested traits %s", api.PyRepr(n.Fields["traits"]),
+			api.PyRepr(api.Clone(a.Traits))))
+	}
+	if len(a.Candidates) > 0 && !slices.Contains(a.Candidates, n.Str("uuid")) {
+		faults = append(faults, "Candidate nodes must be empty or contain the target node, but got "+api.PyRepr(api.Clone(a.Candidates)))
+	}
 	switch instance := n.Str("instance_uuid"); {
-	case n.State() != Active:
-		return refuse(fmt.Sprintf("Node must be in the \"active\" state, but the current state is \"%s\".", n.State()))
+	case len(faults) > 0:
+		return refuse(strings.Join(faults, "; ") + ".")
 	case instance != "" && instance != a.Uuid:
 		return refuse(fmt.Sprintf("Node is associated with instance %s, the allocation has UUID %s.", instance, a.Uuid))
-	case a.Class != n.Str("resource_class"):
-		return refuse(fmt.Sprintf("Resource class %s does not match the expected resource class %s.", n.Str("resource_class"), a.Class))
-	case !hasAll(n.Traits(), a.Traits):
-		return refuse("The node does not have the requested traits " + strings.Join(a.Traits, ", ") + ".")
-	case len(a.Candidates) > 0 && !slices.Contains(a.Candidates, n.Str("uuid")):
-		return refuse("The node is not in the list of candidate nodes.")
 	}
 	c.reserve(a, n)
 	return nil

@@ -163,9 +163,10 @@ func (c *Conductor) enterHistory(n *Node, severity, kind, text string) {
 	})
 }
 
-// logStart enters the steps of an operation into the history, as Ironic 39 does, unless its ramdisk boots first.
+// logStart enters the steps of an operation into the history, as Ironic 39 does, unless its ramdisk boots first, or the node lacks one
+// of them.
 func (c *Conductor) logStart(n *Node, o *operation) {
-	if o.flow != "" && !o.boots && !c.legacy() {
+	if o.flow != "" && !o.boots && !c.legacy() && !strings.HasPrefix(o.defect, lacksSteps) {
 		c.enterHistory(n, "INFO", strings.ReplaceAll(o.flow, " ", "_")+"_start", "Starting "+o.flow+" with steps=[...]")
 	}
 }

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -9,40 +10,46 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 )
 
-// bmc returns the host of the BMC that the power interface of a node calls, and its port; "" if it calls none.
-func (n *Node) bmc() (host, port string) {
+// ipmiPort is the usual port of IPMI.
+const ipmiPort = "623"
+
+// bmc returns the host of the BMC that the power interface of a node calls, its port and the usual one; "" if it calls none.
+func (n *Node) bmc() (host, port, usual string) {
 	info := api.Object(n.Fields["driver_info"])
 	switch power := n.Uses("power"); {
 	case power == "ipmitool":
-		return api.Text(info["ipmi_address"]), ""
+		return api.Text(info["ipmi_address"]), cmp.Or(strings.Trim(api.PyText(info["ipmi_port"]), "None"), ipmiPort), ipmiPort
 	case strings.HasSuffix(power, "redfish"):
 		address := api.Text(info["redfish_address"])
 		if !strings.Contains(address, "://") {
 			address = "https://" + address
 		}
 		if u, err := url.Parse(address); err == nil {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-			if given := u.Port(); given != "" {
-				port = given
-			}
-			return u.Hostname(), port
+			usual = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+			return u.Hostname(), cmp.Or(u.Port(), usual), usual
 		}
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // silence returns how a call of the power interface fails, "" if the BMC answers.
 func (c *Conductor) silence(n *Node) string {
-	host, port := n.bmc()
+	host, port, usual := n.bmc()
+	at, why := host, "[Errno 113] No route to host"
+	if port != usual {
+		at = net.JoinHostPort(host, port)
+	}
 	switch {
-	case host == "" || c.Answers == nil || c.Answers(host):
+	case host == "" || c.Answers == nil || c.Answers(at):
 		return ""
-	case port == "":
+	case usual == ipmiPort:
 		return "IPMI call failed: power status."
+	case at != host && c.Answers(host):
+		why = "[Errno 111] Connection refused"
 	}
 	return fmt.Sprintf("Redfish connection failed for node %s: Unable to connect to https://%s/redfish/v1/. Error: HTTPSConnectionPool("+
 		"host='%s', port=%s): Max retries exceeded with url: /redfish/v1/ (Caused by NewConnectionError('Failed to establish a new "+
-		"connection: [Errno 113] No route to host'))", n.Str("uuid"), net.JoinHostPort(host, port), host, port)
+		"connection: %s'))", n.Str("uuid"), net.JoinHostPort(host, port), host, port, why)
 }
 
 // silent lets an operation fail that calls a silent BMC (verify.py, cleaning.py, deployments.py, servicing.py and manager.py in

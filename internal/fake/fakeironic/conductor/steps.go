@@ -39,6 +39,9 @@ func (c *Conductor) stepDefect(n *Node, step map[string]any) (text string, execu
 	return reason, reason != ""
 }
 
+// lacksSteps begins what unsupported says.
+const lacksSteps = "Cannot clean node "
+
 // unsupported says which steps the node does not have, "" if it has all.
 func (c *Conductor) unsupported(n *Node, steps []any) string {
 	var refused []string
@@ -51,7 +54,7 @@ func (c *Conductor) unsupported(n *Node, steps []any) string {
 	if len(refused) == 0 {
 		return ""
 	}
-	return "Cannot clean node " + n.Str("uuid") + ": " + strings.Join(refused, "; ")
+	return lacksSteps + n.Str("uuid") + ": " + strings.Join(refused, "; ")
 }
 
 // steps returns the steps of an interface of the node. The interface fake has no RAID steps.
