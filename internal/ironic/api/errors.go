@@ -122,9 +122,15 @@ func IsTransient(err error) bool {
 		return isConductorDown(status.Message) || IsCapacity(status.Message)
 	case http.StatusConflict:
 		return IsLocked(err)
+	case http.StatusNotFound:
+		return groupGone.MatchString(status.Message)
 	}
 	return false
 }
+
+// groupGone is what Ironic says of a port, or of a list of ports, if the port group of one is deleted while it answers. It names the group
+// by its number in the database, which no request can ask for.
+var groupGone = regexp.MustCompile(`^Portgroup \d+ could not be found`)
 
 // MayPass reports whether to continue waiting after a poll failed. It returns true for errors which say that Ironic is overloaded
 // or unreachable, and nothing about the object. Giving up a deployment for such an error would mean undeploying it.

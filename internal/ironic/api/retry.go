@@ -101,6 +101,8 @@ func retryable(method, url string, target nodes.TargetProvisionState, err error)
 		return repeatable
 	case http.StatusInternalServerError:
 		return repeatable && isConductorDown(faultText(code.Body))
+	case http.StatusNotFound:
+		return method == http.MethodGet && groupGone.MatchString(faultText(code.Body))
 	}
 	return false
 }

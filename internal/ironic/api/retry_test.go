@@ -57,6 +57,8 @@ func TestRetry_which(t *testing.T) {
 		{refused(500, textConductor), true, true, false, false, false},
 		{refused(500, "(sqlite3.OperationalError) database is locked"), true, true, false, false, false},
 		{refused(500, "Unexpected error raised by RPC"), false, false, false, false, false},
+		{refused(404, "Portgroup 1 could not be found."), true, false, false, false, false},
+		{refused(404, "Portgroup 6a6c01d5-7f44-4d59-9a4c-1f8b5be4c1a1 could not be found."), false, false, false, false, false},
 		{refused(400, textLocked), false, false, false, false, false},
 		{refused(401, ""), false, false, false, false, false},
 		{refused(403, ""), false, false, false, false, false},
