@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -92,6 +93,12 @@ func TestSettings_contradictOnlyWhatIronicTells(t *testing.T) {
 			"root_device",
 			deploy.Deployment{RootDevice: map[string]any{"size": "100"}},
 			false,
+		},
+		"a number of another size, in a text": {
+			map[string]any{"root_device": `{"size": 9007199254740993}`},
+			"root_device",
+			deploy.Deployment{RootDevice: map[string]any{"size": json.Number("9007199254740992")}},
+			true,
 		},
 		"a drive, which is not told": {nil, "config_drive", deploy.Deployment{ConfigDrive: "x"}, false},
 	} {

@@ -2,6 +2,7 @@ package ironic_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -257,6 +258,31 @@ func TestPatch_impossibleKeys(t *testing.T) {
 	} {
 		if got := ironic.ValidKey(key); got != want {
 			t.Errorf("ValidKey(%q) = %t", key, got)
+		}
+	}
+}
+
+// Numbers are compared by their value and in full, as Ironic keeps them.
+func TestSameJSON(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, b any
+		want bool
+	}{
+		{4, 4.0, true},
+		{json.Number("4"), json.Number("4.0"), true},
+		{json.Number("1e3"), 1000, true},
+		{"4", 4, false},
+		{json.Number("9007199254740993"), json.Number("9007199254740992"), false},
+		{map[string]any{"a": []any{json.Number("1.50")}}, map[string]any{"a": []any{1.5}}, true},
+		{map[string]any{"a": json.Number("9007199254740993")}, map[string]any{"a": json.Number("9007199254740994")}, false},
+		{nil, map[string]any{}, false},
+	} {
+		if got := ironic.SameJSON(tt.a, tt.b); got != tt.want {
+			t.Errorf("%v and %v: %t", tt.a, tt.b, got)
+		}
+		if got := ironic.Spelling(tt.a) == ironic.Spelling(tt.b); got != tt.want {
+			t.Errorf("spellings of %v and %v: %t", tt.a, tt.b, got)
 		}
 	}
 }
