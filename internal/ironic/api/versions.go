@@ -124,6 +124,7 @@ const (
 	VersionGroupCategory    Microversion = 103 // category of a port group
 	VersionInstanceName     Microversion = 104 // instance_name of a node
 	VersionServiceRamdisk   Microversion = 108 // disable_ramdisk of a service
+	VersionHealth           Microversion = 109 // health of a node
 	VersionAbortDeploy      Microversion = 110 // the verb abort in state wait call-back
 	VersionRunbookTraits    Microversion = 112 // description and traits of a runbook, and a name that is no trait
 )

@@ -71,6 +71,7 @@ var nodeFields = []string{
 	"inspect_interface", "management_interface", "network_interface", "power_interface", "raid_interface", "rescue_interface",
 	"storage_interface",
 	"vendor_interface", "conductor_group", "retired", "retired_reason", "extra", "console_enabled", "driver_info",
+	"parent_node", "firmware_interface", "shard", "health",
 }
 
 // errNoIronic is why what only Ironic knows is not known if it could not be asked.
@@ -94,7 +95,7 @@ func look(ctx, whole context.Context, o Options) *sight {
 		return s
 	}
 	asking := []func() error{
-		s.nodes.ask(func() ([]ironic.Node, error) { return s.listNodes(ctx, client) }),
+		s.nodes.ask(func() ([]ironic.Node, error) { return client.ListNodeFields(ctx, ironic.NodeFilter{}, nodeFields) }),
 		s.allocations.ask(func() ([]ironic.Allocation, error) { return client.ListAllocations(ctx, nil) }),
 		s.conductors.ask(func() ([]ironic.Conductor, error) { return client.Conductors(ctx) }),
 		s.drivers.ask(func() ([]ironic.Driver, error) { return client.Drivers(ctx) }),
@@ -141,20 +142,6 @@ func (s *sight) reach(ctx context.Context, client *ironic.Client) {
 	if s.server, s.versionless = conn.Highest(ctx); s.versionless == nil {
 		s.used, _ = conn.Microversion(ctx)
 	}
-}
-
-// listNodes lists all nodes with the fields that this Ironic has.
-func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.Node, error) {
-	fields := nodeFields
-	for _, field := range []struct {
-		name  string
-		since api.Microversion
-	}{{"parent_node", api.VersionParentNode}, {"firmware_interface", api.VersionFirmware}, {"shard", api.VersionShard}} {
-		if s.used >= field.since {
-			fields = append(fields[:len(fields):len(fields)], field.name)
-		}
-	}
-	return client.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 }
 
 // lookIntoFailures completes the last errors of failed machines from their history, and looks up what explains them.
