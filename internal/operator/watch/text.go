@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
@@ -46,16 +45,6 @@ func Problem(err error) string {
 		err = request.Err
 	}
 	return rest.OneLine(err.Error())
-}
-
-func fit(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	if width < 1 {
-		return ""
-	}
-	return string([]rune(s)[:width-1]) + "…"
 }
 
 func labelled(name, allocation string) string {
