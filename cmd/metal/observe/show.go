@@ -195,6 +195,7 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p.section("What runs")
 	p.line("State", d.State+since(d.Since, now))
 	p.line("Power", d.Power)
+	p.line("Health", d.Health)
 	p.line("Boot mode", d.BootMode+secureBoot(d.SecureBoot))
 	p.line("Image", d.Image)
 	p.line("Live ISO", d.LiveISO)
