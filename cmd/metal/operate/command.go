@@ -41,7 +41,10 @@ type maker func(pool *sharing.Pool) (operate.Operation, error)
 
 // newOperation returns a command that does an operation on machines. standard is the default of --timeout.
 func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, make maker) *cobra.Command {
-	f := &operationFlags{}
+	return new(operationFlags).command(s, cmd, standard, make)
+}
+
+func (f *operationFlags) command(s *cli.Settings, cmd *cobra.Command, standard time.Duration, make maker) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	flags := cmd.Flags()
 	flags.SortFlags = false

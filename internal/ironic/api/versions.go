@@ -99,6 +99,7 @@ const (
 	VersionBackfill         Microversion = 58  // an allocation of a node that runs already
 	VersionAllocationOwner  Microversion = 60  // owner of an allocation
 	VersionRetired          Microversion = 61  // retired of a node, and the filter for it: quarantine
+	VersionIndicators       Microversion = 63  // indicators of a machine
 	VersionLessee           Microversion = 65  // lessee of a node
 	VersionVIFPort          Microversion = 67  // a VIF that names its port
 	VersionNoRamdisk        Microversion = 70  // disable_ramdisk of a manual cleaning

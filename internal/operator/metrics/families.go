@@ -40,7 +40,7 @@ var (
 		"Machines whose last operation has failed, and those with a fault, by the reason; else unknown. Reason none is always 0.",
 	}
 	health = Family{"metal_machine_health", gauge, []string{"resource_class", "conductor_group", "health"}, "Machines by the health that " +
-		"their BMC reports: OK, Warning or Critical. Those without one do not count; Ironic tells it since API 1.109."}
+		"their BMC reports, if Ironic tells it."}
 	longest = Family{
 		"metal_longest_in_state_seconds", gauge,
 		[]string{"state"},
