@@ -98,29 +98,16 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 	return s, errors.Join(wrong...)
 }
 
-// Machines reads the selected machines. None is a failure.
-func (s *Settings) Machines(ctx context.Context, client *ironic.Client, selected selection.Selection) ([]ironic.Node, error) {
-	return s.MachinesWith(ctx, client, selected.Follow(), nil)
-}
-
-// MachinesWith is Machines with some fields; nil: all.
-func (s *Settings) MachinesWith(
-	ctx context.Context, client *ironic.Client, selected *selection.Following, fields []string,
+// Machines reads the selected machines with some fields; nil: all. None is a failure.
+func (s *Settings) Machines(
+	ctx context.Context, client *ironic.Client, selected selection.Selection, fields []string,
 ) ([]ironic.Node, error) {
 	machines, err := selected.List(ctx, client, fields)
-	return machines, s.listed("machine", len(machines), selected.Selection, err)
+	return machines, s.Listed("machine", len(machines), selected, err)
 }
 
-// Allocations reads the allocations that are named, or that flags select. None is a failure.
-func (s *Settings) Allocations(
-	ctx context.Context, client *ironic.Client, selected selection.Selection,
-) ([]ironic.Allocation, error) {
-	all, err := selected.ListAllocations(ctx, client)
-	return all, s.listed("allocation", len(all), selected, err)
-}
-
-// listed returns the failure of a list of a noun that has count members.
-func (s *Settings) listed(noun string, count int, selected selection.Selection, err error) error {
+// Listed returns the failure of a list of a noun that has count members. None is a failure.
+func (s *Settings) Listed(noun string, count int, selected selection.Selection, err error) error {
 	switch {
 	case selection.IsNotFound(err):
 		return &Failure{Code: ExitNothing, Err: err}

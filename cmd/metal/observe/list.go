@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
@@ -35,22 +36,9 @@ func newList(s *cli.Settings) *cobra.Command {
 }
 
 func newListNodes(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "nodes [NODE...]", Short: "List nodes", Args: cobra.ArbitraryArgs}
-	var selects cli.SelectionFlags
-	selects.DeclareForList(cmd)
-	output := outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		selected, wrong := selects.Selection(cmd, args)
-		client, err := open(cmd, s, *output)
-		if err := errors.Join(wrong, err); err != nil {
-			return err
-		}
-		followed := selected.Follow()
-		nodes, err := s.MachinesWith(cmd.Context(), client, followed, show.ListedFields)
-		if err != nil {
-			return err
-		}
-		names, err := followed.NamesOf(cmd.Context(), client, nodes)
+	cmd := &cobra.Command{Use: "nodes [NODE...]", Short: "List nodes"}
+	list := func(client *ironic.Client, nodes []ironic.Node, output string) error {
+		names, err := selection.Selection{}.Follow().NamesOf(cmd.Context(), client, nodes)
 		if err != nil {
 			return s.Unread("the allocations", err)
 		}
@@ -59,12 +47,12 @@ func newListNodes(s *cli.Settings) *cobra.Command {
 		for i := range nodes {
 			all[i] = show.List(&nodes[i], names[nodes[i].InstanceUUID])
 		}
-		if *output == "json" {
+		if output == "json" {
 			return rest.WriteJSON(cmd.OutOrStdout(), all)
 		}
 		return writeNodes(cmd.OutOrStdout(), all)
 	}
-	return cmd
+	return reportWith(s, cmd, (*cli.SelectionFlags).DeclareForList, show.ListedFields, list)
 }
 
 // widestHolder is the width from which the table cuts the name of what has a machine.
@@ -121,8 +109,8 @@ func newListAllocations(s *cli.Settings) *cobra.Command {
 		if err := errors.Join(wrong, err); err != nil {
 			return err
 		}
-		found, err := s.Allocations(cmd.Context(), client, selected)
-		if err != nil {
+		found, err := selected.ListAllocations(cmd.Context(), client)
+		if err := s.Listed("allocation", len(found), selected, err); err != nil {
 			return err
 		}
 		nodes := map[string]*ironic.Node{}

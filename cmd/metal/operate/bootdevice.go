@@ -90,7 +90,7 @@ func showEach[T any](
 		return err
 	}
 	defer done()
-	machines, err := s.Machines(cmd.Context(), site.Ironic, which)
+	machines, err := s.Machines(cmd.Context(), site.Ironic, which, nil)
 	if err != nil {
 		return err
 	}

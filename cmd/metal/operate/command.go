@@ -112,7 +112,7 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 	if err := op.Offered(ctx, site.Ironic); err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	machines, err := s.Machines(ctx, site.Ironic, selected)
+	machines, err := s.Machines(ctx, site.Ironic, selected, nil)
 	if err != nil {
 		return err
 	}

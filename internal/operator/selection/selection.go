@@ -172,13 +172,9 @@ func (s Selection) ListAllocations(ctx context.Context, client *ironic.Client) (
 	if len(s.Allocations) == 0 {
 		return slices.DeleteFunc(listed, func(a ironic.Allocation) bool { return s.Name != nil && !s.Name.MatchString(a.Name) }), nil
 	}
-	return pick(listed, s.Allocations)
-}
-
-// pick returns the allocations with these names or UUIDs.
-func pick(listed []ironic.Allocation, names []string) (all []ironic.Allocation, err error) {
+	var all []ironic.Allocation
 	var missing []string
-	for _, ref := range names {
+	for _, ref := range s.Allocations {
 		i := slices.IndexFunc(listed, func(a ironic.Allocation) bool { return a.UUID == ref || a.Name == ref })
 		if i < 0 {
 			missing = append(missing, ref)
