@@ -55,8 +55,11 @@ func newListNodes(s *cli.Settings) *cobra.Command {
 	return reportWith(s, cmd, (*cli.SelectionFlags).DeclareForList, show.ListedFields, list)
 }
 
-// widestHolder is the width from which the table cuts the name of what has a machine.
-const widestHolder = 20
+// Widths from which the table cuts a class and the name of what has a machine, and the UUID of a reservation.
+const (
+	widestHolder = 20
+	shortUUID    = 9
+)
 
 // writeNodes writes a line for each node. Health has a column if Ironic tells it of a node.
 func writeNodes(to io.Writer, all []show.Listed) error {
@@ -70,7 +73,7 @@ func writeNodes(to io.Writer, all []show.Listed) error {
 		l := &all[i]
 		row := []string{
 			cmp.Or(l.NodeName, l.NodeID), l.ProvisionState, words.Fit(l.ResourceClass, widestHolder),
-			words.Fit(cmp.Or(l.AllocationName, l.InstanceUUID), widestHolder),
+			words.Fit(cmp.Or(l.AllocationName, words.Fit(l.InstanceUUID, shortUUID)), widestHolder),
 		}
 		if healths {
 			row = append(row, l.Health)
