@@ -1,6 +1,7 @@
 package fakeironic
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,8 +76,11 @@ func (s *Server) indicator(
 	if !well {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Malformed indicator name \"%s\"", unique)
 	}
-	if err := s.manageable(n); err != nil {
+	if err := cmp.Or(n.Locked(), s.conductor.CheckInterfaces(n)); err != nil {
 		return api.Reply{}, err
+	}
+	if reason := n.BMCFault("management"); reason != "" {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", reason)
 	}
 	n.Put("updated_at", api.Timestamp(s.conductor.Now)) // by the lock
 	isFake := n.Uses("management") == "fake"
