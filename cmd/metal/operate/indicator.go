@@ -82,7 +82,8 @@ func writeIndicators(to io.Writer, shown []shownIndicators) error {
 		name := rest.OneLine(cmp.Or(s.NodeName, s.NodeID))
 		for _, i := range s.Indicators {
 			details := map[bool]string{true: "read-only"}[i.ReadOnly]
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", name, rest.OneLine(i.Component), rest.OneLine(i.Name), strings.Trim(fmt.Sprint(i.States), "[]"), details)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", name, rest.OneLine(i.Component), rest.OneLine(i.Name),
+				strings.Trim(fmt.Sprint(i.States), "[]"), details)
 		}
 		if len(s.Indicators) == 0 {
 			fmt.Fprintf(table, "%s\t-\t-\t-\t%s\n", name, rest.OneLine(cmp.Or(s.Error, "none that Ironic can switch")))

@@ -54,7 +54,10 @@ func (s *Server) indicators(c *api.Call, n *conductor.Node, rest []string) (api.
 	for i, one := range known {
 		path := "nodes/" + c.Path[1] + "/management/indicators/" + one.unique()
 		list[i] = api.Ordered{
-			{"name", one.unique()}, {"component", one.component}, {"readonly", one.readonly}, {"states", one.states},
+			{"name", one.unique()},
+			{"component", one.component},
+			{"readonly", one.readonly},
+			{"states", one.states},
 			{"links", c.Links(path)},
 		}
 	}

@@ -110,8 +110,8 @@ func adviseReserved(n *ironic.Node) string {
 }
 
 // LookAtBMC says what to do about machines whose health is not OK.
-const LookAtBMC = "The log of the BMC names the part, such as a fan, a disk or memory. Ironic reads the health again with the power state, " +
-	"about once a minute, but not in maintenance."
+const LookAtBMC = "The log of the BMC names the part, such as a fan, a disk or memory. Ironic reads the health again with the power " +
+	"state, about once a minute, but not in maintenance."
 
 func adviseHealth(n *ironic.Node) string {
 	if !machine.Unwell(n.Health) {
