@@ -26,8 +26,8 @@ func TestIndicate_inEveryStateAndDuringAFreeze(t *testing.T) {
 		for _, state := range []string{"enroll", "available", "active", "clean wait", "clean failed", "rescue"} {
 			fake.Set("node-000", "provision_state", state)
 			began := time.Now()
-			if got := do(t.Context(), t, client(fake).Site, blink, "node-000"); got.Outcome != operate.Done || got.Plan.Harm != operate.Harmless ||
-				time.Since(began) > time.Minute {
+			got := do(t.Context(), t, client(fake).Site, blink, "node-000")
+			if got.Outcome != operate.Done || got.Plan.Harm != operate.Harmless || time.Since(began) > time.Minute {
 				t.Errorf("%s: %s after %s: %v", state, got.Outcome, time.Since(began), got.Err)
 			}
 		}
