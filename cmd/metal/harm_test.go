@@ -65,6 +65,9 @@ func TestYes_erasesNothing(t *testing.T) {
 				} else {
 					args = append(args, "--yes", "--timeout", "10s", name(1))
 				}
+				if command == "indicator" { // its state comes last
+					args = append(args, "blink")
+				}
 				s.run(t, args...)
 			}
 			for _, sent := range s.ironic.Requests() {

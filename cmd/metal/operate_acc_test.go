@@ -64,6 +64,7 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 	} else {
 		wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {"unhold NODE"}})
 	}
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"indicator NODE"}, cli.ExitNodesFailed: {"indicator NODE blink"}})
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"maintenance on NODE --reason broken"}})
 	is("maintenance_reason", "broken")
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"maintenance off NODE"}})
@@ -159,6 +160,10 @@ func TestAccBMC_metalReachesTheMachine(t *testing.T) {
 	if code, out, log := metal(t, s, "boot-device", "show", node); code != cli.ExitDone || !strings.Contains(out, "pxe") {
 		t.Errorf("metal boot-device show: exit code %d, writes %s%s", code, out, log)
 	}
+	if code, out, log := metal(t, s, "indicator", node); code != cli.ExitDone || !strings.Contains(out, "@system") {
+		t.Errorf("metal indicator: exit code %d, writes %s%s", code, out, log)
+	}
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"indicator NODE blink", "indicator NODE on --component chassis"}})
 	attach := "virtual-media attach NODE --image-url " + iso.URL("tools")
 	if s.Newest() < 89 {
 		wantExit(t, s, node, map[int][]string{cli.ExitError: {attach}})

@@ -142,6 +142,20 @@ func TestClient_asksForTheOwnerWithEveryListOfFields(t *testing.T) {
 	}
 }
 
+// Ironic 21.4 answers a list with a field that it does not have with 500.
+func TestListNodeFields_leavesOutWhatTheAPIDoesNotHave(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"1.82": "", "1.108": "", "1.109": "Warning"} {
+		fake := &fakeironic.Server{MaxMicroversion: version}
+		client := newClient(fake)
+		fake.Set(enrolled(t, client, "n"), "health", "Warning")
+		nodes, err := client.ListNodeFields(t.Context(), ironic.NodeFilter{}, []string{"uuid", "name", "health", "parent_node"})
+		if err != nil || len(nodes) != 1 || nodes[0].Health != want || nodes[0].Name != "n" {
+			t.Errorf("API %s: %+v, %v", version, nodes, err)
+		}
+	}
+}
+
 // While Ironic uses another deploy interface in place of autodetect, the record has both.
 func TestNode_deployInterfaceThatAutodetectReplaces(t *testing.T) {
 	t.Parallel()

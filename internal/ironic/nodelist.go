@@ -59,7 +59,8 @@ func (c *Client) ListNodesByID(ctx context.Context) (map[string]*Node, error) {
 	return ByUUID(all, func(n *Node) string { return n.UUID }), nil
 }
 
-// ListNodeFields returns only the given fields of the nodes, including child nodes, so that a list of thousands stays small.
+// ListNodeFields returns only the given fields of the nodes, including child nodes, so that a list of thousands stays small. Fields that
+// the API does not have are empty.
 func (c *Client) ListNodeFields(ctx context.Context, filter NodeFilter, fields []string) ([]Node, error) {
 	query, err := c.nodeQuery(ctx, filter)
 	if err != nil {
@@ -151,47 +152,38 @@ func (c *Client) detailQuery(ctx context.Context, filter NodeFilter) (url.Values
 var pollFields = []string{
 	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "maintenance", "fault",
 	"last_error", "reservation", "instance_uuid", "provision_updated_at", "boot_interface", "conductor_group", "deploy_step",
-	"clean_step", "extra",
+	"clean_step", "extra", "service_step",
 }
 
-// visibly adds owner and lessee to the fields of nodes that a list requests, if the API has them. By these fields Ironic decides what it
-// shows to the user: without them, 21.4 hides the others from the owner, too (reference/ironic.md#hidden-fields).
+// fieldsSince are the fields of a node that lists request and not all versions of the API have.
+var fieldsSince = map[string]api.Microversion{
+	"owner": api.VersionOwner, "lessee": api.VersionLessee, "shard": api.VersionShard, "parent_node": api.VersionParentNode,
+	"firmware_interface": api.VersionFirmware, "service_step": api.VersionService, "health": api.VersionHealth,
+}
+
+// visibly adds owner and lessee to the fields of nodes that a list requests, and leaves out those that the API does not have. By these two
+// Ironic decides what it shows to the user: without them, 21.4 hides the others from the owner, too (reference/ironic.md#hidden-fields).
 func (c *Client) visibly(ctx context.Context, fields []string) (string, error) {
 	version, err := c.Microversion(ctx)
 	if err != nil {
 		return "", err
 	}
 	all := slices.Clone(fields)
-	for _, field := range []struct {
-		name  string
-		since api.Microversion
-	}{{"owner", api.VersionOwner}, {"lessee", api.VersionLessee}} {
-		if version >= field.since && !slices.Contains(all, field.name) {
-			all = append(all, field.name)
+	for _, field := range []string{"owner", "lessee"} {
+		if !slices.Contains(all, field) {
+			all = append(all, field)
 		}
 	}
+	all = slices.DeleteFunc(all, func(field string) bool { return version < fieldsSince[field] })
 	return strings.Join(all, ","), nil
 }
 
 // fields returns the fields that polls request: those that waiting needs, and the configured ones, which the limit needs.
 func (c *Client) fields(ctx context.Context) (string, error) {
-	fields := slices.Clone(pollFields)
 	if err := c.Requires(ctx, api.VersionConductorGroup, "waiting for a node"); err != nil {
 		return "", err
 	}
-	version, err := c.Microversion(ctx)
-	if err != nil {
-		return "", err
-	}
-	if version >= api.VersionService {
-		fields = append(fields, "service_step")
-	}
-	for _, field := range c.polls.Fields {
-		if field != "shard" || version >= api.VersionShard {
-			fields = append(fields, field)
-		}
-	}
-	return c.visibly(ctx, fields)
+	return c.visibly(ctx, append(slices.Clone(pollFields), c.polls.Fields...))
 }
 
 // ShortNodes lists all nodes now, with the fields of polls.

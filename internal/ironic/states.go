@@ -138,3 +138,35 @@ func (c *Client) BootDevice(ctx context.Context, id string) (device BootDevice, 
 func (c *Client) InjectNMI(ctx context.Context, id string) error {
 	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/inject_nmi", map[string]any{}, nil)
 }
+
+// IndicatorState is what an indicator of a machine shows.
+type IndicatorState string
+
+// The states of an indicator.
+const (
+	IndicatorOn       IndicatorState = "on"
+	IndicatorOff      IndicatorState = "off"
+	IndicatorBlinking IndicatorState = "blinking"
+)
+
+// Indicator is a light of a machine (API 1.63, reference/ironic.md#indicators).
+type Indicator struct {
+	Name      string           `json:"name"` // with its component, such as led@system
+	Component string           `json:"component"`
+	ReadOnly  bool             `json:"readonly"`
+	States    []IndicatorState `json:"states"`
+}
+
+// Indicators asks the BMC of a machine for its indicators.
+func (c *Client) Indicators(ctx context.Context, id string) ([]Indicator, error) {
+	var answer struct {
+		Indicators []Indicator `json:"indicators"`
+	}
+	err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/management/indicators", nil, &answer)
+	return answer.Indicators, err
+}
+
+// SetIndicator lets an indicator of a machine show a state. Ironic answers when the BMC has done it.
+func (c *Client) SetIndicator(ctx context.Context, id, name string, state IndicatorState) error {
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/indicators/"+url.PathEscape(name), map[string]any{"state": state}, nil)
+}

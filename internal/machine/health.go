@@ -8,6 +8,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
+// Unwell reports whether the health of a node, as its BMC reports it, is known and not good. An Ironic before API 1.109, and a driver
+// other than Redfish, tell none.
+func Unwell(health string) bool { return health != "" && health != "OK" }
+
 // WarnHealth warns of a node with a fault or in maintenance.
 func WarnHealth(node *ironic.Node) []decide.Notice {
 	why := "."

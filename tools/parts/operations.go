@@ -21,8 +21,11 @@ func operations() string {
 		if name, is := strings.CutPrefix(op.Action, provider+"_"); is {
 			action = fmt.Sprintf("[`%s`](../actions/%s.md)", op.Action, name)
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | `%s` |\n", action, op.Command, answers[op.Worst],
-			strings.ReplaceAll(op.Instead, ", ", "`, `"))
+		instead := "none"
+		if op.Instead != "" {
+			instead = "`" + strings.ReplaceAll(op.Instead, ", ", "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", action, op.Command, answers[op.Worst], instead)
 	}
 	return b.String()
 }

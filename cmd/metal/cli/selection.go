@@ -43,6 +43,20 @@ func (f *SelectionFlags) DeclareForOnce(cmd *cobra.Command) {
 	f.once = true
 }
 
+// DeclareForList is DeclareForOnce for a command that lists the machines: without flags it takes all of them.
+func (f *SelectionFlags) DeclareForList(cmd *cobra.Command) {
+	f.DeclareForOnce(cmd)
+	f.once = false
+}
+
+// DeclareForAllocations declares the flags of a command that lists allocations.
+func (f *SelectionFlags) DeclareForAllocations(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.class, "resource-class", "", "only allocations of this resource `class`")
+	flags.StringVar(&f.owner, "owner", "", "only allocations of this `owner`")
+	flags.StringVar(&f.name, "name-regex", "", "only allocations whose name matches this regular `expression`")
+}
+
 // Selection returns what the arguments and the flags select.
 func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection.Selection, error) {
 	s := selection.Selection{Class: f.class, Owner: f.owner, States: f.states, Allocations: f.allocations}
@@ -84,18 +98,25 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 	return s, errors.Join(wrong...)
 }
 
-// Machines reads the selected machines. None is a failure.
-func (s *Settings) Machines(ctx context.Context, client *ironic.Client, selected selection.Selection) ([]ironic.Node, error) {
-	machines, err := selected.List(ctx, client, nil)
+// Machines reads the selected machines with some fields; nil: all. None is a failure.
+func (s *Settings) Machines(
+	ctx context.Context, client *ironic.Client, selected selection.Selection, fields []string,
+) ([]ironic.Node, error) {
+	machines, err := selected.List(ctx, client, fields)
+	return machines, s.Listed("machine", len(machines), selected, err)
+}
+
+// Listed returns the failure of a list of a noun that has count members. None is a failure.
+func (s *Settings) Listed(noun string, count int, selected selection.Selection, err error) error {
 	switch {
 	case selection.IsNotFound(err):
-		return nil, &Failure{Code: ExitNothing, Err: err}
+		return &Failure{Code: ExitNothing, Err: err}
 	case err != nil:
-		return nil, s.Unread("the machines", err)
-	case len(machines) == 0:
-		return nil, &Failure{Code: ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
+		return s.Unread("the "+noun+"s", err)
+	case count == 0:
+		return &Failure{Code: ExitNothing, Err: fmt.Errorf("no %s of %s%s", noun, s.IronicName(), selected)}
 	}
-	return machines, nil
+	return nil
 }
 
 // empty returns an error for each flag that is given without a value: an empty variable of a shell must not select more than its value

@@ -130,12 +130,20 @@ func historyOf(ctx context.Context, client *ironic.Client, id string) (events []
 	return events, true, err
 }
 
-func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.Client, nodes []ironic.Node,
-	output string) error,
+// newReport returns a command that reports on selected machines, of all fields.
+func newReport(s *cli.Settings, cmd *cobra.Command, report reporter) *cobra.Command {
+	return reportWith(s, cmd, (*cli.SelectionFlags).DeclareForOnce, nil, report)
+}
+
+// reporter reports on machines.
+type reporter func(client *ironic.Client, nodes []ironic.Node, output string) error
+
+func reportWith(
+	s *cli.Settings, cmd *cobra.Command, declare func(*cli.SelectionFlags, *cobra.Command), fields []string, report reporter,
 ) *cobra.Command {
 	var selects cli.SelectionFlags
 	cmd.Args = cobra.ArbitraryArgs
-	selects.DeclareForOnce(cmd)
+	declare(&selects, cmd)
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		selected, wrong := selects.Selection(cmd, args)
@@ -143,7 +151,7 @@ func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.C
 		if err := errors.Join(wrong, err); err != nil {
 			return err
 		}
-		nodes, err := s.Machines(cmd.Context(), client, selected)
+		nodes, err := s.Machines(cmd.Context(), client, selected, fields)
 		if err != nil {
 			return err
 		}
@@ -195,6 +203,7 @@ func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p.section("What runs")
 	p.line("State", d.State+since(d.Since, now))
 	p.line("Power", d.Power)
+	p.line("Health", d.Health)
 	p.line("Boot mode", d.BootMode+secureBoot(d.SecureBoot))
 	p.line("Image", d.Image)
 	p.line("Live ISO", d.LiveISO)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
@@ -64,42 +66,55 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 		if err := errors.Join(err, cli.CheckOutput(*output)); err != nil {
 			return err
 		}
-		site, _, done, err := s.OpenSite(cmd)
-		if err != nil {
-			return err
-		}
-		defer done()
-		machines, err := s.Machines(cmd.Context(), site.Ironic, which)
-		if err != nil {
-			return err
-		}
-		shown, failed := make([]shownDevice, len(machines)), 0
-		for i := range machines {
-			n := &machines[i]
-			shown[i] = shownDevice{NodeID: n.UUID, NodeName: n.Name}
-			device, err := site.Ironic.BootDevice(cmd.Context(), n.UUID)
+		return showEach(cmd, s, which, *output, "boot device", func(client *ironic.Client, n *ironic.Node) (shownDevice, bool) {
+			shown := shownDevice{NodeID: n.UUID, NodeName: n.Name}
+			device, err := client.BootDevice(cmd.Context(), n.UUID)
 			if err != nil {
-				_, shown[i].Error = failure.Explain("", err)
-				failed++
-				continue
+				_, shown.Error = failure.Explain("", err)
+				return shown, false
 			}
-			shown[i].BootDevice, shown[i].Persistent = string(device.Device), device.Persistent
-		}
-		if err := writeDevices(cmd, *output, shown); err != nil || failed == 0 {
-			return err
-		}
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above",
-			words.Count(failed, "machine"))}
+			shown.BootDevice, shown.Persistent = string(device.Device), device.Persistent
+			return shown, true
+		}, writeDevices)
 	}
 	return cmd
 }
 
-// writeDevices writes boot devices: a line each, or a JSON array.
-func writeDevices(cmd *cobra.Command, format string, shown []shownDevice) error {
-	if format == "json" {
-		return rest.WriteJSON(cmd.OutOrStdout(), shown)
+// showEach reads something of each selected machine, what, and writes it: a table, or a JSON array. read reports whether it could.
+func showEach[T any](
+	cmd *cobra.Command, s *cli.Settings, which selection.Selection, format, what string,
+	read func(*ironic.Client, *ironic.Node) (T, bool), table func(io.Writer, []T) error,
+) error {
+	site, _, done, err := s.OpenSite(cmd)
+	if err != nil {
+		return err
 	}
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	defer done()
+	machines, err := s.Machines(cmd.Context(), site.Ironic, which, nil)
+	if err != nil {
+		return err
+	}
+	all, failed := make([]T, len(machines)), 0
+	for i := range machines {
+		ok := false
+		if all[i], ok = read(site.Ironic, &machines[i]); !ok {
+			failed++
+		}
+	}
+	if format == "json" {
+		err = rest.WriteJSON(cmd.OutOrStdout(), all)
+	} else {
+		err = table(cmd.OutOrStdout(), all)
+	}
+	if err != nil || failed == 0 {
+		return err
+	}
+	return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the %s of %s could not be read; see above", what,
+		words.Count(failed, "machine"))}
+}
+
+func writeDevices(to io.Writer, shown []shownDevice) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tBOOT DEVICE\tPERSISTENT\tDETAILS")
 	for _, d := range shown {
 		persistent := "-"

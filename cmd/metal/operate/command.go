@@ -41,7 +41,10 @@ type maker func(pool *sharing.Pool) (operate.Operation, error)
 
 // newOperation returns a command that does an operation on machines. standard is the default of --timeout.
 func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, make maker) *cobra.Command {
-	f := &operationFlags{}
+	return new(operationFlags).command(s, cmd, standard, make)
+}
+
+func (f *operationFlags) command(s *cli.Settings, cmd *cobra.Command, standard time.Duration, make maker) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -109,7 +112,7 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 	if err := op.Offered(ctx, site.Ironic); err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	machines, err := s.Machines(ctx, site.Ironic, selected)
+	machines, err := s.Machines(ctx, site.Ironic, selected, nil)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func Commands(s *cli.Settings) []*cobra.Command {
 		newSimple(s, "abort", "End operations that wait for the machine or are held", aboutAbort, alone(operate.Abort)),
 		newSimple(s, "unhold", "Continue operations that a step holds", aboutUnhold, alone(operate.Unhold)),
 		newSimple(s, "nmi", "Send machines a non-maskable interrupt", aboutNMI, alone(operate.NMI)),
-		newMedia(s), newBootDevice(s),
+		newMedia(s), newBootDevice(s), newIndicator(s),
 		newFreeze(s), newThaw(s), newMaintenance(s), newReady(s), newRetire(s),
 		newSimple(s, "unretire", "End the retirement of machines", aboutUnretire, alone(operate.Unretire)),
 		newDelete(s), newRelease(s), newUndeploy(s), newRescue(s),

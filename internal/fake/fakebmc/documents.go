@@ -138,7 +138,7 @@ func chassisDocument(c *call) object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return document(b.chassis(), "Chassis.v1_14_0", "Chassis of "+b.config.Name, object{
-		"ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
+		"UUID": b.uuid("chassis"), "ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"PowerState": power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
 		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Power": link(b.chassis() + "/Power"),
 		"Thermal": link(b.chassis() + "/Thermal"), "Links": object{

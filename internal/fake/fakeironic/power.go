@@ -226,6 +226,8 @@ func (s *Server) routeManagement(c *api.Call, n *conductor.Node, rest []string) 
 		return s.bootDevice(c, n)
 	case len(rest) == 1 && rest[0] == "inject_nmi":
 		return s.injectNMI(c, n)
+	case len(rest) > 0 && len(rest) <= 2 && rest[0] == "indicators":
+		return s.indicators(c, n, rest[1:])
 	case len(rest) == 2 && rest[0] == "boot_device" && rest[1] == "supported" && c.Method == http.MethodGet:
 		if err := s.conductor.CheckInterfaces(n); err != nil {
 			return api.Reply{}, err

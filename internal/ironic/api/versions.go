@@ -99,6 +99,7 @@ const (
 	VersionBackfill         Microversion = 58  // an allocation of a node that runs already
 	VersionAllocationOwner  Microversion = 60  // owner of an allocation
 	VersionRetired          Microversion = 61  // retired of a node, and the filter for it: quarantine
+	VersionIndicators       Microversion = 63  // indicators of a machine
 	VersionLessee           Microversion = 65  // lessee of a node
 	VersionVIFPort          Microversion = 67  // a VIF that names its port
 	VersionNoRamdisk        Microversion = 70  // disable_ramdisk of a manual cleaning
@@ -124,6 +125,7 @@ const (
 	VersionGroupCategory    Microversion = 103 // category of a port group
 	VersionInstanceName     Microversion = 104 // instance_name of a node
 	VersionServiceRamdisk   Microversion = 108 // disable_ramdisk of a service
+	VersionHealth           Microversion = 109 // health of a node
 	VersionAbortDeploy      Microversion = 110 // the verb abort in state wait call-back
 	VersionRunbookTraits    Microversion = 112 // description and traits of a runbook, and a name that is no trait
 )

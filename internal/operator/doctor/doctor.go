@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options) *Report {
 	seen := look(within, ctx, o)
 	for _, check := range []func(*sight) []Check{
 		checkIronic, checkVersion, checkUser, checkRights, checkConductors, checkClocks, checkDrivers, checkImages, checkDefect,
-		checkLimit, checkFreeze, checkLocks, checkMachines, checkMaintenance, checkMarks, checkAllocations, checkTemporaries,
+		checkLimit, checkFreeze, checkLocks, checkMachines, checkHealth, checkMaintenance, checkMarks, checkAllocations, checkTemporaries,
 	} {
 		report.Checks = append(report.Checks, check(seen)...)
 	}

@@ -141,3 +141,34 @@ func checkMaintenance(s *sight) []Check {
 	c.Details = fold(c.Details)
 	return []Check{c}
 }
+
+// checkHealth says which machines report a health that is not OK. Where Ironic tells no health, it says nothing.
+func checkHealth(s *sight) []Check {
+	c := Check{Name: "health", Result: OK}
+	told := 0
+	for i := range s.nodes.value {
+		n := &s.nodes.value[i]
+		if n.Health != "" {
+			told++
+		}
+		if !machine.Unwell(n.Health) {
+			continue
+		}
+		if n.Health == "Critical" {
+			c.Result = Problem
+		} else if c.Result == OK {
+			c.Result = Warning
+		}
+		c.Details = append(c.Details, fmt.Sprintf("%s: %s", label(n), n.Health))
+	}
+	if told == 0 {
+		return nil
+	}
+	c.Fact = fmt.Sprintf("Ironic tells the health of %s. That of %d is not OK.", words.Count(told, "machine"), len(c.Details))
+	if len(c.Details) > 0 {
+		c.Next = show.LookAtBMC
+	}
+	slices.Sort(c.Details)
+	c.Details = fold(c.Details)
+	return []Check{c}
+}

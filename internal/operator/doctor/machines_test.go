@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,4 +80,47 @@ func TestDoctor_tellsWhatFailedMachinesShare(t *testing.T) {
 		}
 	}
 	want(t, s.run(t), "reason image-write", doctor.Problem, "failed: conductor c2; 0 of ")
+}
+
+// A health that is not known is not OK: the doctor says nothing of it.
+func TestDoctor_tellsTheHealthThatBMCsReport(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		healths []string // of node-000 and node-001
+		want    doctor.Result
+		fact    string
+	}{
+		{nil, "", ""},
+		{[]string{"OK"}, doctor.OK, "Ironic tells the health of 1 machine. That of 0 is not OK."},
+		{[]string{"OK", "Warning"}, doctor.Warning, "Ironic tells the health of 2 machines. That of 1 is not OK."},
+		{[]string{"Critical", "Warning"}, doctor.Problem, "That of 2 is not OK."},
+	} {
+		s := newSite()
+		for i, health := range tt.healths {
+			s.ironic.Set([]string{"node-000", "node-001"}[i], "health", health)
+		}
+		report := s.run(t)
+		i := slices.IndexFunc(report.Checks, func(c doctor.Check) bool { return c.Name == "health" })
+		if tt.want == "" {
+			if i >= 0 {
+				t.Errorf("it tells of a health that is not known: %+v", report.Checks[i])
+			}
+			continue
+		}
+		want(t, report, "health", tt.want, tt.fact)
+		c, named := report.Checks[i], strings.Join(report.Checks[i].Details, " ")
+		for _, health := range tt.healths {
+			if health != "OK" && (c.Next != show.LookAtBMC || !strings.Contains(named, ": "+health)) {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	s := newSite()
+	s.ironic.MaxMicroversion = "1.108"
+	s.ironic.Set("node-000", "health", "Critical")
+	for _, c := range s.run(t).Checks {
+		if c.Name == "health" {
+			t.Errorf("an API without the health tells %+v", c)
+		}
+	}
 }

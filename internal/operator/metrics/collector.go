@@ -131,7 +131,11 @@ func (c *Collector) machines(s watch.Sample) []prometheus.Metric {
 		place
 		reason string
 	}
-	counts, failures, since := map[spot]int{}, map[trouble]int{}, map[string]time.Time{}
+	type wellness struct {
+		place
+		health string
+	}
+	counts, failures, since, healths := map[spot]int{}, map[trouble]int{}, map[string]time.Time{}, map[wellness]int{}
 	byClass := slices.SortedFunc(slices.Values(s.Machines), func(a, b watch.Machine) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Group, b.Group)) // a restart gives room to the same names
 	})
@@ -142,6 +146,9 @@ func (c *Collector) machines(s watch.Sample) []prometheus.Metric {
 		failures[trouble{at, none}] += 0
 		if m.Failed {
 			failures[trouble{at, c.label("reason", cmp.Or(m.Why.Reason, unknown))}]++
+		}
+		if m.Health != "" {
+			healths[wellness{at, c.label("health", m.Health)}]++
 		}
 		phase := c.label("state", m.Phase())
 		if first := since[phase]; m.InProgress && m.Power == "" && (first.IsZero() || m.Since.Before(first)) {
@@ -154,6 +161,9 @@ func (c *Collector) machines(s watch.Sample) []prometheus.Metric {
 	}
 	for at, n := range failures {
 		all = append(all, failed.value(float64(n), at.class, at.group, at.reason))
+	}
+	for at, n := range healths {
+		all = append(all, health.value(float64(n), at.class, at.group, at.health))
 	}
 	for state, begun := range since {
 		all = append(all, longest.value(max(0, s.Taken.Sub(begun).Seconds()), state))

@@ -68,7 +68,7 @@ func life(begin time.Time) []watch.Sample {
 	failed.Why.Reason = "clean-erase"
 	checked.Checked, checked.InProgress, checked.Operation, checked.Since = true, true, "ready check", begin
 	done := gpu(1, "active")
-	done.Since = begin.Add(9 * time.Minute)
+	done.Since, done.Health, failed.Health = begin.Add(9*time.Minute), "OK", "Critical"
 	slots := &watch.Slots{
 		Used:    map[string]int{"": 2},
 		Waiting: map[string]watch.Wait{"": {Machines: 3, Since: begin}},
@@ -94,6 +94,8 @@ func TestCollector_exportsWhatTheWatchSees(t *testing.T) {
 		want := `metal_last_list_timestamp_seconds{} 9.466848e+08
 metal_list_errors_total{} 0
 metal_longest_in_state_seconds{state="ready check"} 600
+metal_machine_health{conductor_group="rack1",health="Critical",resource_class="gpu"} 1
+metal_machine_health{conductor_group="rack1",health="OK",resource_class="gpu"} 1
 metal_machines_failed{conductor_group="",reason="none",resource_class=""} 0
 metal_machines_failed{conductor_group="rack1",reason="clean-erase",resource_class="gpu"} 1
 metal_machines_failed{conductor_group="rack1",reason="none",resource_class="gpu"} 0

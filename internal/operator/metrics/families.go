@@ -39,6 +39,8 @@ var (
 		[]string{"resource_class", "conductor_group", "reason"},
 		"Machines whose last operation has failed, and those with a fault, by the reason; else unknown. Reason none is always 0.",
 	}
+	health = Family{"metal_machine_health", gauge, []string{"resource_class", "conductor_group", "health"}, "Machines by the health that " +
+		"their BMC reports, if Ironic tells it."}
 	longest = Family{
 		"metal_longest_in_state_seconds", gauge,
 		[]string{"state"},
@@ -55,5 +57,5 @@ var (
 
 // Families returns all metrics, in the order of the documentation.
 func Families() []Family {
-	return []Family{up, listed, troubles, machines, failed, longest, took, failures, used, most, waiting, oldest, frozen}
+	return []Family{up, listed, troubles, machines, failed, health, longest, took, failures, used, most, waiting, oldest, frozen}
 }

@@ -11,6 +11,7 @@ func All() []Operation {
 		Power(machine.ActionOn), Power(machine.ActionOff), Power(machine.ActionSoftOff), Power(machine.ActionReboot),
 		Power(machine.ActionSoftReboot), Inspect(nil), Clean(nil, ironic.Order{}, false), Service(ironic.Order{}), Abort(), Unhold(), NMI(),
 		Media(ironic.DeviceCDROM, "URL"), Media(ironic.DeviceCDROM, ""), Manage(), Provide(nil), BootDevice(ironic.DeviceCDROM, false),
+		Indicate(machine.IndicatorChoice{}, ironic.IndicatorOn),
 		Maintenance(machine.Maintenance{On: true}), Maintenance(machine.Maintenance{}), Retire(""), Unretire(), Ready(), Delete(nil, false),
 		Undeploy(nil, false), Rescue(""), Unrescue(),
 	}

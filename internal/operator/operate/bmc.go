@@ -77,3 +77,17 @@ func BootDevice(device ironic.Device, persistent bool) Operation {
 		},
 	}
 }
+
+// Indicate returns the operation that lets an indicator of machines show a state. Technicians see it, and nobody who uses a machine.
+func Indicate(choice machine.IndicatorChoice, state ironic.IndicatorState) Operation {
+	return Operation{
+		Command: "indicator", Doing: "switch an indicator of", Timeout: BMCTimeout, Since: api.VersionIndicators,
+		Feature: "switching indicators", Worst: Harmless, DuringRuns: true,
+		Decide: func(*ironic.Node) Plan {
+			return Plan{Does: "switches an indicator: " + string(state)}
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Indicate(ctx, choice, state, timeout)
+		},
+	}
+}

@@ -69,17 +69,14 @@ func (s Selection) List(ctx context.Context, client *ironic.Client, fields []str
 // allocation when its node is undeployed. From then on it lists each node that one of them has, or has had in a list before, until another
 // allocation has the node. It is not safe for concurrent use.
 type Following struct {
-	selection   Selection
+	Selection
 	allocations map[string]bool // by UUID; nil: they were not read yet
 	had         map[string]bool // UUIDs of the nodes that the allocations have had: false if another allocation has the node now
 	names       allocationNames
 }
 
 // Follow returns a Following that has not read anything.
-func (s Selection) Follow() *Following { return &Following{selection: s, had: map[string]bool{}} }
-
-// IsOfAll reports whether the selection says nothing, so that it selects all machines.
-func (f *Following) IsOfAll() bool { return f.selection.IsEmpty() }
+func (s Selection) Follow() *Following { return &Following{Selection: s, had: map[string]bool{}} }
 
 // HasLeft reports whether an allocation had a node in an earlier list, and another one that is not selected had it in the last list.
 func (f *Following) HasLeft(id string) bool {
@@ -89,7 +86,7 @@ func (f *Following) HasLeft(id string) bool {
 
 // List reads the machines as Selection.List does. An allocation that Ironic had in an earlier list may be gone.
 func (f *Following) List(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
-	s := f.selection
+	s := f.Selection
 	if len(s.Nodes) > 0 {
 		return s.named(ctx, client, fields)
 	}
@@ -160,6 +157,37 @@ func (s Selection) named(ctx context.Context, client *ironic.Client, fields []st
 	return all, nil
 }
 
+// ListAllocations reads allocations in one list: those that Allocations names, in this order, else those with class, owner and name.
+func (s Selection) ListAllocations(ctx context.Context, client *ironic.Client) ([]ironic.Allocation, error) {
+	query := url.Values{}
+	for key, value := range map[string]string{"resource_class": s.Class, "owner": s.Owner} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	listed, err := client.ListAllocations(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Allocations) == 0 {
+		return slices.DeleteFunc(listed, func(a ironic.Allocation) bool { return s.Name != nil && !s.Name.MatchString(a.Name) }), nil
+	}
+	var all []ironic.Allocation
+	var missing []string
+	for _, ref := range s.Allocations {
+		i := slices.IndexFunc(listed, func(a ironic.Allocation) bool { return a.UUID == ref || a.Name == ref })
+		if i < 0 {
+			missing = append(missing, ref)
+			continue
+		}
+		all = append(all, listed[i])
+	}
+	if len(missing) > 0 {
+		return nil, notFound("allocation", missing)
+	}
+	return all, nil
+}
+
 func (s Selection) allocations(ctx context.Context, client *ironic.Client) (map[string]bool, error) {
 	ids := map[string]bool{}
 	var missing []string
@@ -176,17 +204,12 @@ func (s Selection) allocations(ctx context.Context, client *ironic.Client) (map[
 			}
 		}
 	} else {
-		listed, err := client.ListAllocations(ctx, url.Values{})
+		named, err := Selection{Allocations: s.Allocations}.ListAllocations(ctx, client)
 		if err != nil {
 			return nil, err
 		}
-		for _, ref := range s.Allocations {
-			i := slices.IndexFunc(listed, func(a ironic.Allocation) bool { return a.UUID == ref || a.Name == ref })
-			if i < 0 {
-				missing = append(missing, ref)
-				continue
-			}
-			ids[listed[i].UUID] = true
+		for i := range named {
+			ids[named[i].UUID] = true
 		}
 	}
 	if len(missing) > 0 {

@@ -26,7 +26,7 @@ func NextSteps(n *ironic.Node, now time.Time) (todo []string) {
 	todo = append(todo, adviseStuck(n), adviseMaintenance(n), adviseState(n, now))
 	todo = append(append(todo, notes.Advice(n, now, notes.Broken)...), adviseLock(n))
 	todo = append(append(todo, notes.Advice(n, now, notes.Begun)...), adviseReserved(n))
-	todo = append(append(todo, notes.Advice(n, now, notes.Unused)...), adviseRetired(n))
+	todo = append(append(todo, notes.Advice(n, now, notes.Unused)...), adviseRetired(n), adviseHealth(n))
 	return slices.DeleteFunc(todo, func(text string) bool { return text == "" })
 }
 
@@ -107,4 +107,15 @@ func adviseReserved(n *ironic.Node) string {
 	}
 	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and the "+
 		"reservation is not needed any more, run: metal release --node %s", name(n))
+}
+
+// LookAtBMC says what to do about machines whose health is not OK.
+const LookAtBMC = "The log of the BMC names the part, such as a fan, a disk or memory. Ironic reads the health again with the power " +
+	"state, about once a minute, but not in maintenance."
+
+func adviseHealth(n *ironic.Node) string {
+	if !machine.Unwell(n.Health) {
+		return ""
+	}
+	return fmt.Sprintf("The BMC reports the health %s. %s", n.Health, LookAtBMC)
 }

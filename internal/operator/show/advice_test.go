@@ -92,6 +92,8 @@ func TestNext_cases(t *testing.T) {
 			n.Maintenance = true
 		}, []string{"If its metal_host, or its status in an inventory, asks for that, change it there, because the next apply would " +
 			"begin the maintenance again. Otherwise"}},
+		"health":      {"active", func(n *ironic.Node) { n.Health = "Critical" }, []string{"The BMC reports the health Critical."}},
+		"good health": {"active", func(n *ironic.Node) { n.Health = "OK" }, nil},
 		"failed command": {"manageable", func(n *ironic.Node) {
 			n.Extra = map[string]any{notes.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{
 				"command": "virtual-media attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom",

@@ -41,6 +41,7 @@ type Description struct {
 	State             string     `json:"provision_state"`
 	Since             *time.Time `json:"provision_updated_at,omitempty"`
 	Power             string     `json:"power_state"`
+	Health            string     `json:"health,omitempty"` // as the BMC reports it
 	BootMode          string     `json:"boot_mode,omitempty"`
 	SecureBoot        *bool      `json:"secure_boot,omitempty"`
 	Image             string     `json:"image,omitempty"`    // without credentials and query
@@ -103,8 +104,9 @@ func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, hist
 		MACs:  append([]string{}, macs...),
 		Owner: n.Owner, Lessee: n.Lessee,
 		Held:  holderOf(n, allocation),
-		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
-		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
+		State: n.ProvisionState, Power: n.PowerState, Health: n.Health, BootMode: n.BootMode, SecureBoot: n.SecureBoot,
+		Protected: n.Protected,
+		Retired:   n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
 		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError,
 		Failure: machine.FailureOf(n), Failures: notes.Failures(n),
 		History: []string{}, Notes: notes.Told(n, now), Next: NextSteps(n, now),

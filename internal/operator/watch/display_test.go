@@ -288,3 +288,25 @@ func TestDisplays_rollout(t *testing.T) {
 		t.Errorf("the summary does not name the pause:\n%s", text)
 	}
 }
+
+// The summary names machines whose health is known and not OK, the first three of each.
+func TestLines_nameMachinesInBadHealth(t *testing.T) {
+	t.Parallel()
+	var well, ill []watch.Machine
+	for i := range 6 {
+		m := machine(i, "active", 0)
+		m.Health = "OK"
+		well = append(well, m)
+		m.Health = []string{"", "OK", "Warning", "Critical", "Critical", "Critical"}[i]
+		ill = append(ill, m)
+	}
+	ill = append(ill, watch.Machine{ID: "7", Name: "n\x1b[31m", State: "active", Health: "Critical"})
+	var lines bytes.Buffer
+	tell(t, &watch.Lines{Out: &lines, Err: io.Discard}, watch.NewModel("", 0),
+		watch.Sample{Taken: at(0), Machines: well}, watch.Sample{Taken: at(90), Machines: ill})
+	first, last, _ := strings.Cut(lines.String(), "\n")
+	if strings.Contains(first, "health") || !strings.Contains(last, "health Critical of ") || !strings.Contains(last, " and 1 more, health "+
+		"Warning of "+ill[2].Name) || strings.Contains(last, "\x1b") {
+		t.Errorf("%s\n%s", first, last)
+	}
+}

@@ -16,7 +16,7 @@ import (
 // fields are the fields of a list.
 var fields = []string{
 	"uuid", "name", "provision_state", "target_power_state", "provision_updated_at", "fault", "last_error", "reservation",
-	"instance_uuid", "extra",
+	"instance_uuid", "extra", "health",
 }
 
 // List reads the machines of a selection in one list of nodes, and, if one of them has a new reservation, the list of allocations.
@@ -53,7 +53,7 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 		Failed:     failed && !ending,
 		Pending:    machine.Pending(n),
 		Instance:   n.InstanceUUID,
-		Class:      n.ResourceClass, Group: n.ConductorGroup,
+		Class:      n.ResourceClass, Group: n.ConductorGroup, Health: n.Health,
 	}
 	if check := notes.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
 		m.Checked, m.InProgress, m.Since = true, true, check.Since.Local()

@@ -28,6 +28,7 @@ type Machine struct {
 	Allocation string          // the name of the allocation that has reserved it; empty: none, or not known
 
 	Class, Group string // its resource class and conductor group; List leaves them empty
+	Health       string // as its BMC reports it; empty: Ironic does not tell
 	Operation    string // in progress or held; empty: none
 	Step         string // that has failed, or the operation or the fault
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // Entry is a line of a record: what a watch saw, as a JSON object. Either it is about the watch itself, and has only At, Watch and Site, or
@@ -182,7 +184,7 @@ func (m *Model) machines() []Machine {
 			all = append(all, t.Machine)
 		}
 	}
-	slices.SortFunc(all, func(a, b Machine) int { return cmp.Or(compareNames(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b Machine) int { return cmp.Or(words.CompareNames(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 

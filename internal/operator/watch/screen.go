@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // Screen redraws a view on a terminal. While it runs, it uses the terminal's second page; at the end the last view stays on the first.
@@ -98,7 +100,7 @@ func (s *Screen) End(v View) error {
 func (s *Screen) draw(line []piece, width int) string {
 	var text strings.Builder
 	for _, p := range line {
-		shown := fit(p.text, width)
+		shown := words.Fit(p.text, width)
 		width -= utf8.RuneCountInString(shown)
 		if s.Colour && p.colour != normal && shown != "" {
 			shown = string(p.colour) + shown + reset
@@ -133,7 +135,7 @@ const shownRecent = 6
 // heading is the first line: what is watched, and the time.
 func heading(title string, now time.Time, width int) []piece {
 	at := now.Format(clock)
-	title = fit(title, width-len(at)-1)
+	title = words.Fit(title, width-len(at)-1)
 	gap := max(1, width-utf8.RuneCountInString(title)-len(at))
 	return []piece{{title, bold}, {strings.Repeat(" ", gap) + at, dim}}
 }
@@ -218,7 +220,7 @@ func (r Row) fitting(width int) string {
 	if more <= 0 || r.Label() == r.Name {
 		return r.Label()
 	}
-	return labelled(fit(r.Name, max(shortestName, utf8.RuneCountInString(r.Name)-more)), r.Allocation)
+	return labelled(words.Fit(r.Name, max(shortestName, utf8.RuneCountInString(r.Name)-more)), r.Allocation)
 }
 
-func pad(s string, width int) string { return fmt.Sprintf("%-*s", width, fit(s, width)) }
+func pad(s string, width int) string { return fmt.Sprintf("%-*s", width, words.Fit(s, width)) }

@@ -56,7 +56,7 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 		return Sample{}, err
 	}
 	selected := all
-	if !chosen.IsOfAll() {
+	if !chosen.IsEmpty() {
 		if selected, err = chosen.List(ctx, s.Client, asked); err != nil {
 			return Sample{}, err
 		}

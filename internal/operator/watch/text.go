@@ -3,12 +3,15 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // clock is how times of day are written.
@@ -48,16 +51,6 @@ func Problem(err error) string {
 	return rest.OneLine(err.Error())
 }
 
-func fit(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	if width < 1 {
-		return ""
-	}
-	return string([]rune(s)[:width-1]) + "…"
-}
-
 func labelled(name, allocation string) string {
 	if allocation == "" || allocation == name {
 		return name
@@ -90,10 +83,33 @@ func (v View) summary() string {
 	for _, pause := range v.Pausing {
 		parts = append(parts, "rollout group "+pause)
 	}
+	parts = append(parts, v.Sample.unwell()...)
 	if v.Sample.Freeze != nil {
 		parts = append(parts, "the site is "+v.Sample.Freeze.String())
 	}
 	return strings.Join(parts, ", ")
+}
+
+// mostUnwell is how many machines that report the same health a summary names.
+const mostUnwell = 3
+
+// unwell names the machines whose health is not OK, by their health.
+func (s Sample) unwell() (all []string) {
+	by := map[string][]string{}
+	for _, m := range s.Machines {
+		if machine.Unwell(m.Health) {
+			by[m.Health] = append(by[m.Health], m.label(""))
+		}
+	}
+	for _, health := range slices.Sorted(maps.Keys(by)) {
+		names := slices.SortedFunc(slices.Values(by[health]), words.CompareNames)
+		more := ""
+		if left := len(names) - mostUnwell; left > 0 {
+			names, more = names[:mostUnwell], fmt.Sprintf(" and %d more", left)
+		}
+		all = append(all, rest.OneLine(fmt.Sprintf("health %s of %s%s", health, strings.Join(names, " and "), more)))
+	}
+	return all
 }
 
 // idle reports whether no machine counts, because no operation has begun.

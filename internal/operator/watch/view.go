@@ -3,8 +3,9 @@ package watch
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // Row is a machine in a view.
@@ -91,10 +92,10 @@ func (m *Model) View(now time.Time) View {
 	v.Total = max(v.counted(), m.total)
 	v.Left, v.LeftKnown = estimate(ends, v.Total-v.Done-len(v.Failed), now)
 	for _, rows := range [][]Row{v.Waiting, v.InProgress, v.Failed} {
-		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(-cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
+		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(-cmp.Compare(a.For, b.For), words.CompareNames(a.Name, b.Name)) })
 	}
-	slices.SortFunc(v.Recent, func(a, b Row) int { return cmp.Or(cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
-	slices.SortFunc(v.Moved, func(a, b Row) int { return compareNames(a.Name, b.Name) })
+	slices.SortFunc(v.Recent, func(a, b Row) int { return cmp.Or(cmp.Compare(a.For, b.For), words.CompareNames(a.Name, b.Name)) })
+	slices.SortFunc(v.Moved, func(a, b Row) int { return words.CompareNames(a.Name, b.Name) })
 	return v
 }
 
@@ -114,27 +115,3 @@ func (m *Model) row(t *track, now time.Time) Row {
 	}
 	return row
 }
-
-// compareNames orders names as people do: node-2 comes before node-10.
-func compareNames(a, b string) int {
-	for a != "" && b != "" {
-		x, y := leading(a), leading(b)
-		if isDigit(x) && isDigit(y) {
-			if longer := cmp.Compare(len(strings.TrimLeft(x, "0")), len(strings.TrimLeft(y, "0"))); longer != 0 {
-				return longer
-			}
-		}
-		if x != y {
-			return cmp.Compare(x, y)
-		}
-		a, b = a[len(x):], b[len(y):]
-	}
-	return cmp.Compare(a, b)
-}
-
-// leading returns the digits, or the one other byte, with which a name begins.
-func leading(s string) string { return s[:max(1, len(s)-len(strings.TrimLeft(s, digits)))] }
-
-const digits = "0123456789"
-
-func isDigit(s string) bool { return strings.Contains(digits, s[:1]) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -134,7 +135,7 @@ func (m *Model) Add(s Sample) []Change {
 		}
 	}
 	m.noteIdle()
-	slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(a.At.Compare(b.At), compareNames(a.Name, b.Name)) })
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(a.At.Compare(b.At), words.CompareNames(a.Name, b.Name)) })
 	return changes
 }
 

@@ -97,6 +97,7 @@ func commandScenes() (all []scene) {
 		{"virtual-media attach a --image-url http://images.test/tools.iso", installed("v1"), nil},
 		{"virtual-media detach a", installed("v1"), nil},
 		{"boot-device set pxe a", installed("v1"), nil},
+		{"indicator a blink", installed("v1"), nil},
 		{"maintenance on a", installed("v1"), nil},
 		{"maintenance off a", installed("v1"), func(s *site) { s.fake.Set("a", "maintenance", true) }},
 		{"retire a", cleaned(), nil},
@@ -114,7 +115,7 @@ func commandScenes() (all []scene) {
 		{"unrescue a", installed("v1"), func(s *site) { s.fake.Set("a", "provision_state", "rescue") }},
 	} {
 		args := append(strings.Fields(is.line), "--yes", "--yes-erase", "a")
-		if name, _, _ := strings.Cut(is.line, " "); slices.Contains([]string{"console", "freeze", "thaw"}, name) {
+		if name, _, _ := strings.Cut(is.line, " "); slices.Contains([]string{"console", "freeze", "indicator", "thaw"}, name) {
 			args = strings.Fields(is.line)
 		}
 		all = append(all, scene{

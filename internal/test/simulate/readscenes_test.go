@@ -136,7 +136,8 @@ func readScenes() []scene {
 	hosts["associated"] = true
 	var commands []act
 	for _, line := range []string{
-		"show a", "history a", "timeline a --output json", "validate a", "boot-device show a", "doctor", "watch --once",
+		"list nodes", "list allocations", "show a", "history a", "timeline a --output json", "validate a", "boot-device show a",
+		"doctor", "watch --once",
 	} {
 		commands = append(commands, whatever(command(strings.Fields(line)...)))
 	}

@@ -6,11 +6,12 @@ type Machine struct {
 	Starts int
 	Booted string // the ISO that it booted last; "" if it booted something else
 
-	Device     string // the selected boot device
-	Persistent any    // true: for every boot; false: for the next boot only; nil: no device is selected
-	Drive      string // the ISO in its virtual CD drive
-	Image      string // the URL of the conductor's copy of that ISO, which the BMC uses
-	Network    string // the ISO for network boot
+	Device     string            // the selected boot device
+	Persistent any               // true: for every boot; false: for the next boot only; nil: no device is selected
+	Indicators map[string]string // what its lights show, by their names; those that are off may be missing
+	Drive      string            // the ISO in its virtual CD drive
+	Image      string            // the URL of the conductor's copy of that ISO, which the BMC uses
+	Network    string            // the ISO for network boot
 
 	Agent bool // Ironic's agent runs on it and reports
 

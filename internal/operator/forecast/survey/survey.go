@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
@@ -35,16 +34,12 @@ type Found struct {
 var fields = []string{
 	"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state", "target_provision_state",
 	"instance_uuid", "extra", "resource_class",
-	"conductor_group", "boot_interface", "maintenance", "fault", "last_error",
+	"conductor_group", "boot_interface", "maintenance", "fault", "last_error", "shard",
 }
 
 // Read reads a site.
 func Read(ctx context.Context, site *machine.Site) (*Found, error) {
-	asked := fields
-	if version, err := site.Ironic.Microversion(ctx); err == nil && version >= api.VersionShard {
-		asked = append(slices.Clone(fields), "shard")
-	}
-	nodes, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, asked)
+	nodes, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 	if err != nil {
 		return nil, err
 	}
