@@ -1,5 +1,5 @@
 // Package hardware compares the hardware of a machine with that of its model: what an inspection has found, the BIOS settings and the
-// versions of firmware. It makes no request.
+// versions of firmware. Only Look makes requests.
 package hardware
 
 import (
@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -109,6 +110,26 @@ func (m Model) Facts() map[string]Model {
 	return all
 }
 
+// Value describes the only fact of a model.
+func (m Model) Value() string {
+	switch {
+	case m.Disks != nil:
+		return listed(m.Disks)
+	case m.NICs != nil:
+		return listed(m.NICs)
+	case m.GPUs != nil:
+		return listed(m.GPUs)
+	case m.CPUs+m.MemoryMB > 0:
+		return strconv.FormatInt(m.CPUs+m.MemoryMB, 10)
+	}
+	for _, values := range []map[string]string{m.BIOS, m.Firmware} {
+		for _, value := range values {
+			return value
+		}
+	}
+	return m.Manufacturer + m.Product + m.CPUArch
+}
+
 // IsEmpty reports whether a model says nothing.
 func (m Model) IsEmpty() bool { return m.String() == "{}" }
 
@@ -148,14 +169,15 @@ func (m Model) With(other Model) Model {
 
 // Machine is what Ironic knows of the hardware of a machine.
 type Machine struct {
-	Model  // its bios has the settings that machines may have in common
-	Serial string
+	Model     // its bios has the settings that machines may have in common
+	Serial    string
+	Inspected bool // it has an inventory
 
 	settings map[string]ironic.BIOSSetting
 }
 
-// Of returns the hardware of a machine: the inventory of its last inspection, and the BIOS settings and versions of firmware that Ironic has
-// read. Each may be nil.
+// Of returns the hardware of a machine: the inventory of its last inspection, and the BIOS settings and versions of firmware that Ironic
+// has read. Each may be nil.
 func Of(inventory *ironic.Inventory, bios map[string]ironic.BIOSSetting, firmware map[string]string) Machine {
 	m := Machine{settings: bios}
 	for name, setting := range bios {
@@ -175,7 +197,7 @@ func Of(inventory *ironic.Inventory, bios map[string]ironic.BIOSSetting, firmwar
 	if version := inventory.System.Firmware.Version; version != "" && m.Firmware["bios"] == "" {
 		m.Firmware = with(m.Firmware, "bios", version)
 	}
-	m.Serial = inventory.System.Serial
+	m.Serial, m.Inspected = inventory.System.Serial, true
 	m.Manufacturer, m.Product = strings.TrimSpace(inventory.System.Manufacturer), withoutSKU(inventory.System.Product)
 	m.CPUArch, m.CPUs, m.MemoryMB = inventory.CPU.Architecture, inventory.CPU.Count, inventory.Memory.PhysicalMB
 	m.Disks, m.NICs, m.GPUs = disksOf(inventory), cardsOf(inventory), gpusOf(inventory)
