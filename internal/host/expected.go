@@ -99,15 +99,19 @@ func (p *plan) decideExpected() {
 		switch {
 		case again:
 			then = "The apply inspects it again, and compares it then."
-		case p.isKeptOut():
+		case p.isKeptOut() && p.Target.V != string(states.GoalManageable):
 			then = "The machine stays out of the pool: no allocation reserves it. When the hardware is right, inspect it again, with " +
 				"another value in inspect_triggers; or change expect_hardware."
 		}
 		p.warn(decide.At("expect_hardware"), "Hardware is not as expected", misfitOf(p.Label, proof)+" "+then)
 	case !proof.Known && !again && !states.InProgress(p.seen.State):
-		p.warn(decide.At("expect_hardware"), "Hardware was not compared", fmt.Sprintf("Ironic has no inventory of host %s, so "+
-			"expect_hardware compares nothing. Set inspect = true, which boots the machine.", p.Label))
+		p.notice(notCompared(p.Label))
 	}
+}
+
+func notCompared(label string) decide.Notice {
+	return decide.Warn(decide.At("expect_hardware"), "Hardware was not compared", fmt.Sprintf("Ironic has no inventory of host %s, so "+
+		"expect_hardware compares nothing. Set inspect = true, which boots the machine.", label))
 }
 
 func misfitOf(label string, proof *Proof) string {
@@ -182,8 +186,7 @@ func (w *Work) sayProof() (all []decide.Notice) {
 		}
 		all = append(all, decide.Warn(decide.At("expect_hardware"), "Hardware is not as expected", misfitOf(w.Wish.Label, w.Proof)+then))
 	case !w.Proof.Known:
-		all = append(all, decide.Warn(decide.At("expect_hardware"), "Hardware was not compared", fmt.Sprintf("Ironic has no inventory "+
-			"of host %s, so expect_hardware compares nothing. Set inspect = true, which boots the machine.", w.Wish.Label)))
+		all = append(all, notCompared(w.Wish.Label))
 	}
 	return slices.Concat(w.notices, all)
 }

@@ -34,7 +34,7 @@ func repaired(s *site.Site, node string, memory float64) {
 
 // A new machine without a DIMM stays out of the pool: the creation ends with a warning, later plans warn and do nothing, and no allocation
 // reserves it. When the DIMM is there, another inspection lets it in. None of it asks twice for an inventory.
-func TestFakeHostExpected_keepsNewMachineOut(t *testing.T) {
+func TestFakeHostHardware_keepsNewMachineOut(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, delivered(s, "gpu", expects("147456")))
@@ -70,7 +70,7 @@ func TestFakeHostExpected_keepsNewMachineOut(t *testing.T) {
 
 // Another wish lets a machine in without an inspection; nothing is done to one that is in the pool and does not fit a new wish, but
 // allocations that ask for it do not reserve it.
-func TestFakeHostExpected_leavesThePoolAlone(t *testing.T) {
+func TestFakeHostHardware_leavesThePoolAlone(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, delivered(s, "gpu", expects("147456")))
