@@ -110,7 +110,7 @@ func (p *plan) decideExpected() {
 }
 
 func notCompared(label string) decide.Notice {
-	return decide.Warn(decide.At("expect_hardware"), "Hardware was not compared", fmt.Sprintf("Ironic has no inventory of host %s, so "+
+	return decide.Warn(decide.At("expect_hardware"), "Hardware is not known", fmt.Sprintf("Ironic has no inventory of host %s, so "+
 		"expect_hardware compares nothing. Set inspect = true, which boots the machine.", label))
 }
 

@@ -53,7 +53,7 @@ func TestDecide_expectedHardware(t *testing.T) {
 		for _, ask := range p.Asks {
 			asks = asks || ask == host.AskExpected
 		}
-		about := strings.Contains(says, "Hardware is not as expected") || strings.Contains(says, "Hardware was not compared")
+		about := strings.Contains(says, "Hardware is not as expected") || strings.Contains(says, "Hardware is not known")
 		if walks != test.walks || step.Proves != test.proves || asks != test.asks || about != (test.says != "") ||
 			!strings.Contains(says, test.says) {
 			t.Errorf("%+v:\n%s", test, describe(w, s, p))

@@ -18,8 +18,11 @@ import (
 // File has the models by their product.
 type File map[string]hardware.Model
 
-// Parse reads a lock file.
+// Parse reads a lock file. An empty one has no model.
 func Parse(text []byte) (File, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return File{}, nil
+	}
 	var models map[string]json.RawMessage
 	if err := json.Unmarshal(text, &models); err != nil {
 		return nil, fmt.Errorf("it must be an object of models: %w", err)

@@ -34,7 +34,7 @@ func repaired(s *site.Site, node string, memory float64) {
 
 // A new machine without a DIMM stays out of the pool: the creation ends with a warning, later plans warn and do nothing, and no allocation
 // reserves it. When the DIMM is there, another inspection lets it in. None of it asks twice for an inventory.
-func TestFakeHostHardware_keepsNewMachineOut(t *testing.T) {
+func TestFakeHostExpect_keepsNewMachineOut(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, delivered(s, "gpu", expects("147456")))
@@ -70,7 +70,7 @@ func TestFakeHostHardware_keepsNewMachineOut(t *testing.T) {
 
 // Another wish lets a machine in without an inspection; nothing is done to one that is in the pool and does not fit a new wish, but
 // allocations that ask for it do not reserve it.
-func TestFakeHostHardware_leavesThePoolAlone(t *testing.T) {
+func TestFakeHostExpect_leavesThePoolAlone(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, delivered(s, "gpu", expects("147456")))
@@ -98,20 +98,20 @@ func TestFakeHostHardware_leavesThePoolAlone(t *testing.T) {
 }
 
 // What Ironic does not know of a machine keeps it from nothing, and the plan says so.
-func TestAccHost_expectHardwareWithoutInventory(t *testing.T) {
+func TestAccHostExpect_hardwareWithoutInventory(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), expects("131072")))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Hardware was not compared", "Set inspect = true")
+	acctest.Mention(t, w.Must(acctest.Apply()...), "Hardware is not known", "Set inspect = true")
 	defer acctest.Destroy(t, s, w)
 	if state := s.Node(s.Name("h"))["provision_state"]; state != "available" {
 		t.Errorf("the machine is %v", state)
 	}
-	acctest.Mention(t, w.Must("plan", "-detailed-exitcode"), "Hardware was not compared", "No changes")
+	acctest.Mention(t, w.Must("plan", "-detailed-exitcode"), "Hardware is not known", "No changes")
 }
 
 // A key that does not exist is an error while nothing is planned yet.
-func TestAccHost_expectHardwareKeys(t *testing.T) {
+func TestAccHostExpect_hardwareKeys(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	for value, want := range map[string]string{

@@ -137,6 +137,7 @@ func readScenes() []scene {
 	var commands []act
 	for _, line := range []string{
 		"show a", "history a", "timeline a --output json", "validate a", "boot-device show a", "doctor", "watch --once",
+		"lock a --lock-file /dev/null",
 	} {
 		commands = append(commands, whatever(command(strings.Fields(line)...)))
 	}
