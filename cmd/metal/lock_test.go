@@ -40,7 +40,8 @@ func TestLock(t *testing.T) {
 	s.inspected(3)
 	code, stdout, stderr := s.run(t, "lock", "--all", "--lock-file", file)
 	text, err := os.ReadFile(file)
-	if code != cli.ExitDone || err != nil || !strings.Contains(string(text), "  \"Rack One\": {\n    \"manufacturer\": \"Example Systems\",") ||
+	if want := "  \"Rack One\": {\n    \"manufacturer\": \"Example Systems\","; code != cli.ExitDone || err != nil ||
+		!strings.Contains(string(text), want) ||
 		!strings.Contains(stdout, "1 model, from 3 machines") {
 		t.Fatalf("exit code %d, %v, %s%s\n%s", code, err, stdout, stderr, text)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -167,12 +168,9 @@ func (r *Requirements) ofDisks(localGB int64, i *ironic.Inventory) demand {
 	}
 	known, largest := false, int64(-1)
 	for _, disk := range i.Disks {
-		isNVMe := strings.HasPrefix(disk.Name, "/dev/nvme")
-		known = known || isNVMe || disk.Rotational != nil
-		rotates := !isNVMe && disk.Rotational != nil && *disk.Rotational
-		solid := isNVMe || disk.Rotational != nil && !*disk.Rotational
-		fits := map[DiskType]bool{DiskHDD: rotates, DiskSSD: solid, DiskNVMe: isNVMe}
-		if fits[r.DiskType] {
+		kind := DiskType(hardware.TypeOf(disk))
+		known = known || kind != ""
+		if kind == r.DiskType || kind == DiskNVMe && r.DiskType == DiskSSD {
 			largest = max(largest, disk.Size>>30)
 		}
 	}

@@ -378,7 +378,8 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 	case host.DoProve:
 		s.Proof = proofOf(w.Expected)
 	case host.DoWalk:
-		kept := step.Proves && s.Proof != nil && len(s.Proof.Differences) > 0 && !states.InPool(&ironic.Node{ProvisionState: string(s.State)})
+		kept := step.Proves && s.Proof != nil && len(s.Proof.Differences) > 0 &&
+			!states.InPool(&ironic.Node{ProvisionState: string(s.State)})
 		s.Coming, s.State = false, ironic.State(step.Goal)
 		if kept {
 			s.State = "manageable"

@@ -15,9 +15,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
-const aboutLock = `metal lock writes what machines of a model have in common into a file: CPUs, memory, disks, network cards, GPUs, BIOS settings
-and versions of firmware, by the product that their last inspection has found. The file is for a repository: sorted, with one
-line a fact, so that a change is a line in a pull request. expect_hardware of metal_host takes a model of it.
+const aboutLock = `metal lock writes what machines of a model have in common into a file: CPUs, memory, disks, network cards, GPUs,
+BIOS settings and versions of firmware, by the product that their last inspection has found. The file is for a repository:
+sorted, with one line a fact, so that a change is a line in a pull request. expect_hardware of metal_host takes a model of it.
 
 A fact that differs among the machines of a model is left out, and told on standard error with its values. To write the file
 from one machine that is right, name it. A fact of the file stays as it is written as long as all selected machines have it,

@@ -7,8 +7,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// Look reads what Ironic knows of the hardware of a node, as far as a model compares it; the inventory always. What an older Ironic does not
-// have is not known.
+// Look reads what Ironic knows of the hardware of a node, as far as a model compares it; the inventory always. What an older Ironic does
+// not have is not known.
 func Look(ctx context.Context, client *ironic.Client, id string, model Model) (Machine, error) {
 	version, err := client.Microversion(ctx)
 	if err != nil {

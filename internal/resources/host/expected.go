@@ -16,7 +16,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/hardware"
 )
 
-// expectHardwareAttribute makes expect_hardware. Its value is dynamic, because Terraform drops unknown keys of other objects without a word.
+// expectHardwareAttribute makes expect_hardware. Its value is dynamic, because Terraform drops unknown keys of other objects without a
+// word.
 func expectHardwareAttribute() attribute {
 	return attribute{
 		name: "expect_hardware",
@@ -49,8 +50,8 @@ func (modelValidator) ValidateDynamic(ctx context.Context, req validator.Dynamic
 		return
 	}
 	if _, err := hardware.Parse(framework.JSONOf(req.ConfigValue)); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Hardware that cannot be expected", "In expect_hardware, "+err.Error()+". The value of "+
-			"a lock file is one of its models: jsondecode(file(\"hardware.lock.json\"))[\"PowerEdge R750\"].")
+		resp.Diagnostics.AddAttributeError(req.Path, "Hardware that cannot be expected", "In expect_hardware, "+err.Error()+". Of a lock "+
+			"file, take one model: jsondecode(file(\"hardware.lock.json\"))[\"PowerEdge R750\"].")
 	}
 }
 

@@ -17,7 +17,8 @@ func expects(memory string) string {
 // delivered is a host whose machine is to enter the pool, and an allocation that reserves only machines with the right hardware.
 func delivered(s *site.Site, class string, settings ...string) string {
 	return hostConfig(s, append(settings, acctest.Target("available"), "resource_class = "+acctest.Quoted(class), inspects,
-		`hardware_interfaces = { inspect = "agent" }`, `ports = { "52:54:00:aa:bb:01" = {}, "52:54:00:aa:bb:02" = { pxe_enabled = false } }`)...)
+		`hardware_interfaces = { inspect = "agent" }`,
+		`ports = { "52:54:00:aa:bb:01" = {}, "52:54:00:aa:bb:02" = { pxe_enabled = false } }`)...)
 }
 
 func allocationOf(class string) string {

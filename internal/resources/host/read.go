@@ -134,7 +134,8 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) && h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
+	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) &&
+		h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
 		h.isSettled(ctx, &m, kept)
 }
 

@@ -328,7 +328,8 @@ func inGroup(mode, image string) configuration {
 // needs are what allocations ask of a machine.
 func needs() object {
 	return object{
-		"cabling": false, "hardware_as_expected": false, "capabilities": object{"tier": "1"}, "conductor_group": "rack1", "cpu_arch": "x86_64", "exclude": []any{"c"},
+		"cabling": false, "hardware_as_expected": false, "capabilities": object{"tier": "1"}, "conductor_group": "rack1",
+		"cpu_arch": "x86_64", "exclude": []any{"c"},
 		"min_cpus": 1, "min_disk_gb": 1, "min_memory_mb": 1,
 	}
 }
