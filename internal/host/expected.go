@@ -84,7 +84,7 @@ func (p *plan) proof() *Proof {
 
 // decideExpected says what is not as expected of a host that exists.
 func (p *plan) decideExpected() {
-	if !p.Expected.Set || p.Target.V == string(GoalEnroll) {
+	if !p.Expected.Set || p.Target.V == string(GoalEnroll) || p.Has(DoReplace) { // nothing is known of another machine
 		return
 	}
 	proof := p.proof()

@@ -28,6 +28,10 @@ func TestDecide_expectedHardware(t *testing.T) {
 		{"target_state=available inspect_triggers=2", "triggers=1", "a DIMM more", "a DIMM more", true, true, "inspects it again", false},
 		{"target_state=available", "state=available", "a DIMM more", "a DIMM more", false, false, "Nothing is done", false},
 		{"target_state=available", "state=active", "a DIMM more", "a DIMM more", false, false, "Nothing is done", false},
+		{
+			"target_state=available inspect replaced=machine:2", "replaced=machine:1 state=active reserved", "a DIMM more", "as it is",
+			true, true, "", false,
+		},
 		{"target_state=manageable", "", "a DIMM more", "a DIMM more", false, false, misfit, false},
 		{"target_state=available", "state=available", "a DIMM more", "nothing", false, false, unknown, false},
 	} {
