@@ -46,16 +46,16 @@ func TestOf(t *testing.T) {
 			`"memory_mb":131072,"disks":[],"nics":[{"count":2}]}`,
 	} {
 		machine := hardware.Of(inventoryOf(t, name), nil, nil)
-		if machine.Model.String() != want {
+		if machine.String() != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, machine.Model, want)
 		}
-		if all := machine.Model.Differences(machine); len(all) > 0 {
+		if all := machine.Differences(machine); len(all) > 0 {
 			t.Errorf("%s differs from itself: %+v", name, all)
 		}
 		if joined := join(machine.Model); !reflect.DeepEqual(joined, machine.Model) {
 			t.Errorf("%s: the facts together are\n%s", name, joined)
 		}
-		again, err := hardware.Parse(json.RawMessage(machine.Model.String()))
+		again, err := hardware.Parse(json.RawMessage(machine.String()))
 		if err != nil || again.String() != want {
 			t.Errorf("%s is read as %s, %v", name, again, err)
 		}
@@ -153,7 +153,7 @@ func TestDifferences_bios(t *testing.T) {
 		"AssetTag": {Name: "AssetTag", Value: "A1", Unique: &yes}, "Serial": {Name: "Serial", Value: "S1", ReadOnly: true},
 		"SetupPassword": {Name: "SetupPassword", Value: "x", Type: "Password"}, "Untold": {Name: "Untold"},
 	}, map[string]string{"bmc": "7.0", "nic": ""})
-	if want := `{"bios":{"BootMode":"Bios","Sriov":"true"},"firmware":{"bmc":"7.0"}}`; machine.Model.String() != want {
+	if want := `{"bios":{"BootMode":"Bios","Sriov":"true"},"firmware":{"bmc":"7.0"}}`; machine.String() != want {
 		t.Errorf("%s, want %s", machine.Model, want)
 	}
 	model := hardware.Model{BIOS: map[string]string{"BootMode": "Uefi", "Sriov": "true", "SetupPassword": "y", "Untold": "z"}}

@@ -131,7 +131,8 @@ func TestCheck(t *testing.T) {
 	}
 	all := file.Check([]lock.Machine{
 		machineOf(1, nil), machineOf(2, func(m *hardware.Model) { m.MemoryMB, m.Disks[1].Count = 458752, 3 }),
-		machineOf(3, func(m *hardware.Model) { m.Product = "Example R650" }), {NodeID: "id-4"},
+		machineOf(3, func(m *hardware.Model) { m.Product = "Example R650" }),
+		{NodeID: "id-4"},
 		{NodeID: "id-5", Machine: hardware.Machine{Inspected: true}},
 	})
 	var texts []string
