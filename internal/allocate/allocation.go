@@ -351,10 +351,10 @@ func compared(properties map[string]any) map[string]any {
 	return all
 }
 
-// Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory could tell, as it does of cables.
+// Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory or a note could tell, as of cables.
 func (n ReservedNode) Lacks(r *Requirements) string {
 	facts := *r
-	facts.Cabling = false
+	facts.Cabling, facts.HardwareAsExpected = false, false
 	node := &ironic.Node{UUID: n.UUID, Name: n.Name, ConductorGroup: n.Group, Properties: n.Properties}
 	return facts.judge(node, nil).lacks
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -28,6 +30,7 @@ type Requirements struct {
 	ConductorGroup        *string  // "" is the group of nodes without one
 	Exclude               []string // names or UUIDs
 	Cabling               bool     // the cables end where the metal_host of the node expects them
+	HardwareAsExpected    bool     // the hardware is what the metal_host of the node expects
 }
 
 // DiskType is a kind of disk.
@@ -44,7 +47,7 @@ const (
 func DiskTypes() []string { return []string{string(DiskHDD), string(DiskSSD), string(DiskNVMe)} }
 
 // needsAllFields reports whether the requirements compare notes on nodes, which a list with the usual fields lacks.
-func (r *Requirements) needsAllFields() bool { return r != nil && r.Cabling }
+func (r *Requirements) needsAllFields() bool { return r != nil && (r.Cabling || r.HardwareAsExpected) }
 
 // comparedProperties are the properties of a node that requirements compare.
 var comparedProperties = []string{"cpus", "memory_mb", "local_gb", "cpu_arch", "capabilities", "manufacturer", "vendor", "product"}
@@ -89,6 +92,9 @@ func (r *Requirements) ofNode(node *ironic.Node) []demand {
 			yesIf(r.ConductorGroup == nil || strings.EqualFold(*r.ConductorGroup, node.ConductorGroup)),
 		},
 	}
+	if r.HardwareAsExpected {
+		demands = append(demands, proofOf(node))
+	}
 	have := ironic.Capabilities(node.Properties)
 	for _, name := range slices.Sorted(maps.Keys(r.Capabilities)) {
 		value, wanted := have[name], r.Capabilities[name]
@@ -116,6 +122,18 @@ func (r *Requirements) ofHardware(properties map[string]any, i *ironic.Inventory
 		{"manufacturer", "other manufacturer", manufacturer},
 		{"product", "other product", firstMatch(r.Product, states.TextOf(properties, "product"), i.System.Product)},
 	}
+}
+
+// proofOf returns the demand for the hardware that the host of a node expects. A note of an earlier inspection proves nothing.
+func proofOf(node *ironic.Node) demand {
+	note := notes.HardwareOf(node)
+	switch {
+	case note == nil:
+		return demand{"hardware_as_expected", "without expect_hardware", expect.No}
+	case !note.Inspected.Equal(machine.InspectedAt(node)):
+		return demand{"hardware_as_expected", "not compared with expect_hardware since their inspection", expect.No}
+	}
+	return demand{"hardware_as_expected", "other hardware than expected", yesIf(len(note.Differences) == 0)}
 }
 
 // ofCables returns the demand for right cables. A node whose host expects nothing of its cables does not meet it.
@@ -150,12 +168,9 @@ func (r *Requirements) ofDisks(localGB int64, i *ironic.Inventory) demand {
 	}
 	known, largest := false, int64(-1)
 	for _, disk := range i.Disks {
-		isNVMe := strings.HasPrefix(disk.Name, "/dev/nvme")
-		known = known || isNVMe || disk.Rotational != nil
-		rotates := !isNVMe && disk.Rotational != nil && *disk.Rotational
-		solid := isNVMe || disk.Rotational != nil && !*disk.Rotational
-		fits := map[DiskType]bool{DiskHDD: rotates, DiskSSD: solid, DiskNVMe: isNVMe}
-		if fits[r.DiskType] {
+		kind := DiskType(hardware.TypeOf(disk))
+		known = known || kind != ""
+		if kind == r.DiskType || kind == DiskNVMe && r.DiskType == DiskSSD {
 			largest = max(largest, disk.Size>>30)
 		}
 	}

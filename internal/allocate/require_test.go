@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // inspection returns an inventory from JSON.
@@ -141,5 +143,37 @@ func TestReservedNode_keepsItsCables(t *testing.T) {
 	t.Parallel()
 	if lacks := (ReservedNode{UUID: "n1"}).Lacks(&Requirements{Cabling: true}); lacks != "" {
 		t.Errorf("the reserved node lacks %q", lacks)
+	}
+}
+
+// A node has the hardware that its host expects if the host's apply has noted so, and no inspection has ended since.
+func TestJudge_hardwareAsExpected(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		note  string
+		since time.Duration // from the inspection of the note to the last one
+		want  string
+	}{
+		{"", 0, "without expect_hardware"},
+		{`{"inspected": "2026-11-29T08:00:00Z", "serial": "S1", "differences": []}`, 0, ""},
+		{`{"inspected": "2026-11-29T08:00:00Z", "differences": ["a DIMM is missing"]}`, 0, "other hardware than expected"},
+		{
+			`{"inspected": "2026-11-29T08:00:00Z", "differences": []}`, time.Hour,
+			"not compared with expect_hardware since their inspection",
+		},
+		{`"forged"`, 0, "without expect_hardware"},
+	} {
+		ended := at.Add(test.since)
+		node := &ironic.Node{UUID: "n", InspectionFinishedAt: &ended, Extra: map[string]any{}}
+		if test.note != "" {
+			node.Extra[notes.KeyHardware] = json.RawMessage(test.note)
+		}
+		if v := (&Requirements{HardwareAsExpected: true}).judge(node, nil); v.lacks != test.want || v.asks != "" {
+			t.Errorf("%s: %+v, want %q", test.note, v, test.want)
+		}
+		if v := (&Requirements{}).judge(node, nil); v.lacks != "" {
+			t.Errorf("%s: nothing is required, and %+v", test.note, v)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -62,29 +61,21 @@ func readBIOS(ctx context.Context, r *reader) (attr.Value, error) {
 		if len(s.Allowed) > 0 {
 			allowed = stringsValue(s.Allowed)
 		}
-		readOnly := types.BoolNull()
+		value, readOnly := types.StringNull(), types.BoolNull()
+		if s.Value != nil {
+			value = types.StringValue(s.Written())
+		}
 		if s.Type != "" {
 			readOnly = types.BoolValue(s.ReadOnly)
 		}
 		values[name] = map[string]attr.Value{
-			"value": biosValue(s), "type": orNull(s.Type), "allowable_values": allowed,
+			"value": value, "type": orNull(s.Type), "allowable_values": allowed,
 			"lower_bound": types.Int64PointerValue(s.Lower), "upper_bound": types.Int64PointerValue(s.Upper),
 			"min_length": types.Int64PointerValue(s.MinLength), "max_length": types.Int64PointerValue(s.MaxLength),
 			"read_only": readOnly, "reset_required": types.BoolPointerValue(s.ResetRequired), "unique": types.BoolPointerValue(s.Unique),
 		}
 	}
 	return objects(biosAttributes(), values), err
-}
-
-// biosValue returns the value of a setting as configurations write it. Ironic stores booleans as 0 and 1.
-func biosValue(s ironic.BIOSSetting) types.String {
-	if s.Value == nil {
-		return types.StringNull()
-	}
-	if truth, err := strconv.ParseBool(s.Text()); s.Type == "Boolean" && err == nil {
-		return types.StringValue(strconv.FormatBool(truth))
-	}
-	return types.StringValue(s.Text())
 }
 
 func firmwareAttributes() map[string]schema.Attribute {

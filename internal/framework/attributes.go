@@ -33,6 +33,7 @@ type require struct {
 	ConductorGroup types.String `tfsdk:"conductor_group"`
 	Exclude        types.Set    `tfsdk:"exclude"`
 	Cabling        types.Bool   `tfsdk:"cabling"`
+	AsExpected     types.Bool   `tfsdk:"hardware_as_expected"`
 }
 
 // requirements returns what the attribute require demands; nil if it is null or unknown.
@@ -46,6 +47,7 @@ func requirements(ctx context.Context, value types.Object) *allocate.Requirement
 		DiskType: allocate.DiskType(r.DiskType.ValueString()), MinNICMbps: r.MinNICMbps.ValueInt64(), CPUArch: r.CPUArch.ValueString(),
 		Manufacturer: pattern(r.Manufacturer), Product: pattern(r.Product), Capabilities: StringMap(r.Capabilities),
 		ConductorGroup: r.ConductorGroup.ValueStringPointer(), Exclude: StringSet(r.Exclude), Cabling: r.Cabling.ValueBool(),
+		HardwareAsExpected: r.AsExpected.ValueBool(),
 	}
 }
 
@@ -63,7 +65,7 @@ func RequireFeatures(value types.Object) (features []Feature) {
 	if !IsSet(value) {
 		return nil
 	}
-	for _, name := range []string{"disk_type", "min_nic_mbps", "cabling"} {
+	for _, name := range []string{"disk_type", "min_nic_mbps", "cabling", "hardware_as_expected"} {
 		features = append(features, Feature{
 			Used: !value.Attributes()[name].IsNull(), Since: api.VersionInventory,
 			Name: path.Root("require").AtName(name),
@@ -113,6 +115,11 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 			"cabling": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Whether the cables must be [proved](../guides/cabling.md). Needs API 1.81.",
+			},
+			"hardware_as_expected": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether the last inspection must have found what `expect_hardware` of the `metal_host` demands. " +
+					"Needs API 1.81.",
 			},
 		},
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
+// JSONOf returns a value of any type as encoding/json encodes it. What is not known is null.
+func JSONOf(v attr.Value) any { return toJSON(v) }
+
 // toJSON converts a value of any type to what encoding/json encodes: maps, slices, strings, numbers, booleans, nil.
 func toJSON(v attr.Value) any {
 	if v == nil || v.IsNull() || v.IsUnknown() {

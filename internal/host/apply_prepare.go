@@ -77,7 +77,12 @@ func (w *Work) prepareBy(ctx context.Context, step Step) error {
 		return w.configure(ctx, step)
 	case DoInspect, DoInspectAgain:
 		return w.inspect(ctx)
+	case DoProve:
+		return w.prove(ctx)
 	case DoVerify, DoWalk:
+		if w.staysOut(step) {
+			step.Goal = states.GoalManageable
+		}
 		if !states.Settled(step.Goal, ironic.State(w.Node().ProvisionState)) {
 			if err := w.reach(ctx, step.Goal); err != nil {
 				return err

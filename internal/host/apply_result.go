@@ -39,6 +39,9 @@ func (w *Work) Result(says Said, doing string, failed error) (notices []decide.N
 			fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. When the server is free, "+
 				"metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken)))
 	}
+	if failed == nil {
+		notices = append(notices, w.sayProof()...)
+	}
 	if says != SaysTolerated {
 		return notices, failed
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -24,6 +25,7 @@ type Order struct {
 	Cabling   WantedCables
 	Boot      machine.BootSettings
 	NoRamdisk bool             // hardware settings change without a ramdisk
+	Proof     *Proof           // of what was expected of the machine; after Do, of what is expected. nil: not known
 	OnMachine Hardware         // hardware settings that were known to be on the machine
 	Rollout   rollout.Settings // in whose turns deployed machines are serviced
 	OffMode   machine.OffMode
@@ -53,6 +55,9 @@ type Work struct {
 	Corrected    bool           // this run has set the settings again that the machine had lost
 	KeepsConsole bool           // the console could not be changed
 	KeepsBoot    bool           // boot mode and secure boot could not be changed; the next plan tries again
+
+	unproved bool            // the hardware could not be compared
+	notices  []decide.Notice // about that
 
 	taken string // why this run has taken the host out of service; "": it has not
 }

@@ -186,7 +186,7 @@ func (h Hardware) Differences(seen HardwareSeen) (all []HardwareDifference) {
 		}
 		switch {
 		case len(seen.BIOS) == 0, listed && (setting.Value == nil || setting.Type == "Password"):
-		case !listed, !sameSetting(setting, d.Declared):
+		case !listed, !setting.Is(d.Declared):
 			all = append(all, d)
 		}
 	}
@@ -197,25 +197,6 @@ func (h Hardware) Differences(seen HardwareSeen) (all []HardwareDifference) {
 		}
 	}
 	return all
-}
-
-// sameSetting reports whether a BIOS setting has a value. A setting without a type may be of any, because Ironic may have read its value
-// without the registry (reference/ironic.md#hardware-that-ironic-has-cached).
-func sameSetting(s ironic.BIOSSetting, want string) bool {
-	if s.Has(want) {
-		return true
-	}
-	have := s.Text()
-	if s.Type == "" || s.Type == "Integer" {
-		a, err := strconv.ParseInt(have, 10, 64)
-		b, bad := strconv.ParseInt(want, 10, 64)
-		if err == nil && bad == nil {
-			return a == b
-		}
-	}
-	a, err := strconv.ParseBool(have)
-	b, bad := strconv.ParseBool(want)
-	return s.Type == "" && err == nil && bad == nil && a == b
 }
 
 // volumesDiffer compares the volumes, as far as the RAID interface reports them.

@@ -35,6 +35,7 @@ func Decide(w Wish, s Seen) Plan {
 	if len(p.Steps) > 0 && !p.Has(DoWrite) || w.Writes && !s.New {
 		p.add(Step{Do: DoWrite})
 	}
+	p.addProof()
 	p.count()
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(order[a.Do], order[b.Do]) })
 	return p.Plan
@@ -106,6 +107,9 @@ func (p Plan) Reaches(target string) string {
 	if p.Has(DoEnroll) && p.Has(DoVerify) {
 		return string(states.GoalManageable)
 	}
+	if p.Goal == states.GoalManageable {
+		return string(p.Goal)
+	}
 	return target
 }
 
@@ -151,6 +155,7 @@ func (p *plan) decideExisting() {
 	}
 	p.decideRetirement()
 	p.compare()
+	p.decideExpected()
 	if p.isOutOfReach() {
 		p.decideHardware()
 		if !p.seen.deployed() {
@@ -271,7 +276,7 @@ func (p *plan) inspection(do Action) Step {
 func (p *plan) walk() Step {
 	step := Step{Do: DoWalk, Goal: p.goals()[0]}
 	if p.mayBecomeAvailable() {
-		step.Goal = states.GoalAvailable
+		step.Goal, step.Proves = states.GoalAvailable, p.proves()
 		waits := p.seen.Settled || p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure) && len(p.givenUp()) == 0
 		if !waits && !isFalse(p.AutomatedClean) {
 			step.Cost = decide.Clean

@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -58,6 +59,7 @@ func anyWish(r *rand.Rand) host.Wish {
 		Hardware: hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
 		HardwareDrift: pick(r, decide.Value[host.HardwareDrift]{}, decide.Known(host.DriftIgnore), decide.Known(host.DriftWarn),
 			decide.Known(host.DriftPlan), decide.Unknown[host.HardwareDrift]()),
+		Expected: pick(r, decide.Value[hardware.Model]{}, expected("a DIMM more"), expected("as it is"), decide.Unknown[hardware.Model]()),
 	}
 	if r.IntN(4) == 0 {
 		w.Target, w.TargetSet = decide.Unknown[string](), true
@@ -96,6 +98,7 @@ func anySeen(r *rand.Rand, state ironic.State) host.Seen {
 			s.Compared.Repeated = s.Compared.Differences
 		}
 	}
+	s.Proof = pick(r, nil, proofOf(expected("a DIMM more")), proofOf(expected("as it is")))
 	if r.IntN(3) == 0 {
 		s.Instance, s.Allocated = "i1", pick(r, true, false)
 	}
@@ -144,6 +147,9 @@ func known(r *rand.Rand, w host.Wish) host.Wish {
 		&w.ServicesActive,
 	} {
 		flag(v)
+	}
+	if w.Expected.Unknown {
+		w.Expected = pick(r, decide.Value[hardware.Model]{}, expected("a DIMM more"), expected("as it is"))
 	}
 	if w.HardwareDrift.Unknown {
 		w.HardwareDrift = decide.Known(pick(r, host.DriftIgnore, host.DriftWarn, host.DriftPlan))
@@ -369,8 +375,15 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 		leave()
 	case host.DoVerify:
 		s.State, s.Unverified = "manageable", false
+	case host.DoProve:
+		s.Proof = proofOf(w.Expected)
 	case host.DoWalk:
+		kept := step.Proves && s.Proof != nil && len(s.Proof.Differences) > 0 &&
+			!states.InPool(&ironic.Node{ProvisionState: string(s.State)})
 		s.Coming, s.State = false, ironic.State(step.Goal)
+		if kept {
+			s.State = "manageable"
+		}
 		if !s.Power.Set && s.PowerManaged.V {
 			s.Power = decide.Known("off")
 		}
@@ -386,7 +399,7 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 
 // compared returns the host after the comparison at the end of an apply. A BIOS may have put its settings back.
 func compared(r *rand.Rand, w host.Wish, s host.Seen, p host.Plan) host.Seen {
-	s.HardwareDrift = w.HardwareDrift.V
+	s.HardwareDrift, s.Proof = w.HardwareDrift.V, proofOf(w.Expected)
 	if !s.HardwareDrift.Compares() || s.Compared == nil {
 		s.Compared = nil
 		return s
@@ -399,6 +412,23 @@ func compared(r *rand.Rand, w host.Wish, s host.Seen, p host.Plan) host.Seen {
 	}
 	s.Compared = now
 	return s
+}
+
+// expected is what a host expects of a machine: "as it is", or "a DIMM more".
+func expected(text string) decide.Value[hardware.Model] {
+	return decide.Known(hardware.Model{MemoryMB: map[string]int64{"as it is": 131072, "a DIMM more": 147456}[text]})
+}
+
+// proofOf is what a comparison with that finds; nil: nothing is compared.
+func proofOf(want decide.Value[hardware.Model]) *host.Proof {
+	if !want.Set {
+		return nil
+	}
+	p := &host.Proof{Of: host.Fingerprint(map[string]string{"": want.V.String()}), Known: true}
+	for _, d := range want.V.Differences(hardware.Machine{Model: hardware.Model{MemoryMB: 131072}}) {
+		p.Differences = append(p.Differences, d.Text)
+	}
+	return p
 }
 
 // isDone reports whether a plan has nothing to do.

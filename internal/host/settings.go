@@ -28,6 +28,7 @@ type Settings struct {
 	Traits       []string
 	Maintenance  *machine.Maintenance   // nil: it stays as it is
 	Ends         map[string]cabling.End // what is expected of the cables
+	Expects      bool                   // something is expected of the hardware
 
 	// What the configuration that was applied last contains, and this one does not any more.
 	Without                            []string // paths of settings
@@ -98,6 +99,9 @@ func (w *Settings) Edits(node *ironic.Node) ironic.Patch {
 		forgetInspection(&edits, node)
 	}
 	cabling.EditNote(&edits, node, w.Ends)
+	if !w.Expects {
+		notes.NoteHardware(&edits, node, nil)
+	}
 	w.endQuarantine(&edits, node)
 	found.MarkTaken(&edits, node, w.Settings.Text("name"))
 	return edits

@@ -69,6 +69,7 @@ type Step struct {
 	Power    string         `json:"power,omitempty"`    // on or off; "" while it is not known
 	Instance string         `json:"instance,omitempty"` // that ends with a machine that was replaced; "": none
 	Cost     decide.Cost    `json:"cost,omitempty"`
+	Proves   bool           `json:"proves,omitempty"` // the walk ends before the pool if the hardware is not as expected
 }
 
 // Costs reports whether a plan has a step that does so much to the machine.
@@ -101,6 +102,7 @@ const (
 	DoService      Action = "service"       // BIOS and firmware of the deployed machine
 	DoInspect      Action = "inspect"       // unless the machine has been inspected before
 	DoInspectAgain Action = "inspect again" // because of inspect_triggers
+	DoProve        Action = "prove"         // compare the hardware with what is expected
 	DoVerify       Action = "verify"        // credentials that have arrived, though target_state is enroll
 	DoWalk         Action = "walk"          // to the goal; the way to available includes cleaning
 	DoLearnPower   Action = "learn power"   // switch the machine, so that Ironic knows its power state
@@ -114,8 +116,8 @@ const DoRemove Action = "remove"
 // order has the place of each action among the steps of a plan.
 var order = map[Action]int{
 	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoReplace: 5, DoSetBoot: 6,
-	DoSetConsole: 7, DoConfigure: 8, DoService: 9, DoInspect: 10, DoInspectAgain: 11, DoVerify: 12, DoWalk: 13, DoLearnPower: 14,
-	DoSwitchPower: 15, DoKeepPower: 16, DoRemove: 17, DoRestore: 18, DoReturn: 19,
+	DoSetConsole: 7, DoConfigure: 8, DoService: 9, DoInspect: 10, DoInspectAgain: 11, DoProve: 12, DoVerify: 13, DoWalk: 14,
+	DoLearnPower: 15, DoSwitchPower: 16, DoKeepPower: 17, DoRemove: 18, DoRestore: 19, DoReturn: 20,
 }
 
 // costs reports whether a plan has a step with one of the actions that does something to the machine.

@@ -7,6 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -58,8 +59,9 @@ type Wish struct {
 	Hardware       Hardware           // of the configuration, with stand-ins for what is not known
 	HardwareKnown  bool               // all of it is known
 	HardwareDrift  decide.Value[HardwareDrift]
-	ServicesActive decide.Value[bool] // hardware_changes: deployed machines are serviced
-	TakesTurns     bool               // one after the other, as a rollout says
+	Expected       decide.Value[hardware.Model] // expect_hardware
+	ServicesActive decide.Value[bool]           // hardware_changes: deployed machines are serviced
+	TakesTurns     bool                         // one after the other, as a rollout says
 
 	SharedWithout string // why Ironic may not prepare the machine: OneView users share it, and the provider has no OneView; "": it may
 }
@@ -70,8 +72,8 @@ func (w Wish) isOpen() bool {
 		w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet,
 		w.ServicesActive,
 	}
-	return !w.HardwareKnown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown || w.BootMode.Unknown ||
-		slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
+	return !w.HardwareKnown || w.Expected.Unknown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown ||
+		w.BootMode.Unknown || slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
 }
 
 // Seen is what Terraform has of a host in state and private state, and what the server was asked.
@@ -127,6 +129,7 @@ type Notes struct {
 	Anew       bool       // see Order.Doubtful
 
 	Compared *HardwareComparison // of OnMachine with the machine; nil: there was none
+	Proof    *Proof              // of what is expected of the machine; nil: there was none
 }
 
 // Answers are what the server was asked for this plan. Decide says what it lacks: Plan.Asks.
@@ -134,6 +137,7 @@ type Answers struct {
 	Machine     *HardwareSeen        // hardware settings of the machine; nil: not known
 	InUse       *InUse               // how OneView users use the server; nil if none does, or if that is not known
 	ComparedNow *HardwareComparison  // of OnMachine with the machine, if Notes has none; nil: not known
+	ProofNow    *Proof               // of what is expected of the machine, if that of Notes does not hold; nil: not known
 	Network     *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
 	Console     *ConsoleNow          // nil: not known
 	// hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
@@ -174,6 +178,7 @@ type Question string
 const (
 	AskHardware   Question = "hardware settings of the machine"
 	AskDrift      Question = "hardware settings that were applied"
+	AskExpected   Question = "hardware that is expected"
 	AskInUse      Question = "whether OneView users have the server"
 	AskNetwork    Question = "how the machine boots"
 	AskConsole    Question = "console of the host"

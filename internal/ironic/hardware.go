@@ -63,6 +63,33 @@ func (s BIOSSetting) Has(value string) bool {
 	return s.Text() == value
 }
 
+// Is reports whether the setting has a value. A setting without a type may be of any, because Ironic may have read its value without the
+// registry (reference/ironic.md#hardware-that-ironic-has-cached).
+func (s BIOSSetting) Is(want string) bool {
+	if s.Has(want) {
+		return true
+	}
+	have := s.Text()
+	if s.Type == "" || s.Type == "Integer" {
+		a, err := strconv.ParseInt(have, 10, 64)
+		b, bad := strconv.ParseInt(want, 10, 64)
+		if err == nil && bad == nil {
+			return a == b
+		}
+	}
+	a, err := strconv.ParseBool(have)
+	b, bad := strconv.ParseBool(want)
+	return s.Type == "" && err == nil && bad == nil && a == b
+}
+
+// Written returns the value as configurations write it; "" if the BMC does not tell it. Ironic stores booleans as 0 and 1.
+func (s BIOSSetting) Written() string {
+	if truth, err := strconv.ParseBool(s.Text()); s.Type == "Boolean" && err == nil {
+		return strconv.FormatBool(truth)
+	}
+	return s.Text()
+}
+
 // BIOS returns the BIOS settings of a node by name, with their registry if the API has it (1.74). Ironic answers with what it has read from
 // the BMC last (reference/ironic.md#hardware-that-ironic-has-read).
 func (c *Client) BIOS(ctx context.Context, id string) (map[string]BIOSSetting, error) {

@@ -37,6 +37,14 @@ type Disk struct {
 	ByPath string `json:"by_path"`
 }
 
+// PCIDevice is a device on the PCI bus. The agent lists them with its collector pci-devices, and an inspection by Redfish since Ironic 35
+// (reference/ironic.md#pci-devices).
+type PCIDevice struct {
+	Class     string `json:"class"` // hexadecimal digits, or a word of Redfish, in lower case
+	VendorID  string `json:"vendor_id"`
+	ProductID string `json:"product_id"`
+}
+
 // Inventory is the part of an inspection's result that Terraform shows.
 type Inventory struct {
 	Hostname   string `json:"hostname"`
@@ -75,6 +83,7 @@ type Inventory struct {
 		Vendor     string          `json:"vendor"`
 		LLDP       json.RawMessage `json:"lldp"`
 	} `json:"interfaces"`
+	PCIDevices []PCIDevice `json:"pci_devices"` // nil: the inspection has not listed them
 
 	// Neighbours are by name of the network card: a card that listened and heard nothing has an empty one, a card that did not listen has
 	// none.
@@ -206,7 +215,8 @@ func (n Neighbour) or(other Neighbour) Neighbour {
 type pluginData struct {
 	// Parsed is by card, if Ironic's hook parse-lldp wrote it, or by the BMC's name of a port after an inspection by Redfish.
 	Parsed map[string]announcement    `json:"parsed_lldp"`
-	Raw    map[string]json.RawMessage `json:"lldp_raw"` // an older ramdisk puts it into the inventory
+	Raw    map[string]json.RawMessage `json:"lldp_raw"`    // an older ramdisk puts it into the inventory
+	PCI    []PCIDevice                `json:"pci_devices"` // by the agent
 	Cards  map[string]struct {
 		Processed announcement `json:"lldp_processed"`
 	} `json:"all_interfaces"` // by ironic-inspector's hook lldp_basic
@@ -260,6 +270,15 @@ func portName(id string) string {
 func (i *Inventory) settle(data pluginData) {
 	if i == nil {
 		return
+	}
+	if i.PCIDevices == nil {
+		i.PCIDevices = data.PCI
+	}
+	for n, device := range i.PCIDevices {
+		for _, text := range []*string{&device.Class, &device.VendorID, &device.ProductID} {
+			*text = strings.TrimPrefix(strings.ToLower(*text), "0x")
+		}
+		i.PCIDevices[n] = device
 	}
 	i.Neighbours, i.Unrelated = map[string]Neighbour{}, map[string]Neighbour{}
 	related := map[string]bool{}

@@ -14,7 +14,7 @@ const (
 	ExitDone        = 0
 	ExitError       = 1
 	ExitUsage       = 2
-	ExitFound       = 2 // of lint, which makes no request either
+	ExitFound       = 2 // of lint, and of lock --check
 	ExitNodesFailed = 3
 	ExitWouldChange = 4
 	ExitNothing     = 5
@@ -28,7 +28,7 @@ const ExitCodes = `
   0  success, or the service or watch was stopped
   1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped. For
      forecast: it names what it cannot know. For lint: it could not read a file
-  2  wrong flags or settings; the command made no request. For lint: it has found keys
+  2  wrong flags or settings; the command made no request. For lint: it has found keys. For lock --check: machines differ
   3  some nodes failed or were refused, or migrate skipped some; a line for each says why. The command has handled all
      others. With --dry-run: some would be refused, and no other would change. For watch: machines of the selection are in a
      failed state. For doctor: there is a problem

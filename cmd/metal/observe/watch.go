@@ -73,7 +73,8 @@ type watchFlags struct {
 // Commands returns the commands.
 func Commands(s *cli.Settings) []*cobra.Command {
 	return []*cobra.Command{
-		newDoctor(s), newForecast(s), newHistory(s), newLint(), newList(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s),
+		newDoctor(s), newForecast(s), newHistory(s), newLint(), newList(s), newLock(s), newShow(s), newTimeline(s), newValidate(s),
+		newWatch(s),
 	}
 }
 

@@ -76,6 +76,10 @@ var table = []struct {
 		KeyBoot, sayBoot, inExtra, "a plan shows a restart with a live ISO that is not needed, or omits one", "`automated_clean`, VIFs " +
 			"and `instance_info` of a node that others may edit change only as this run has noted",
 	},
+	{
+		KeyHardware, sayHardware, inExtra, "an allocation with `hardware_as_expected` reserves the machine, or does not", "the last " +
+			"inspection",
+	},
 	{KeyCabling, nil, inExtra, "a wrong cable is reported, or is not", "the last inspection"},
 	{KeyCreated, nil, inAllocation, "`metal timeline` shows another beginning", ""},
 	{KeyEnrolled, nil, inExtra, "discoveries ignore the node", "only a node without a name in state enroll"},

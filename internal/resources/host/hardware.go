@@ -56,6 +56,7 @@ type firmwareModel struct {
 // reads none.
 func hardwareAttributes() []attribute {
 	return []attribute{
+		expectHardwareAttribute(),
 		{
 			name: "bios_settings",
 			schema: schema.MapAttribute{

@@ -59,6 +59,9 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 	case hosts.AskDrift:
 		to.ComparedNow = h.compare(ctx, q)
 		return to.ComparedNow != nil
+	case hosts.AskExpected:
+		to.ProofNow = h.proofNow(ctx, q)
+		return to.ProofNow != nil
 	case hosts.AskInUse:
 		to.InUse = h.lookAtUsers(ctx, q)
 		return to.InUse != nil

@@ -70,6 +70,7 @@ type model struct {
 	PowerOffMode        types.String   `tfsdk:"power_off_mode"`
 	OnDestroy           types.String   `tfsdk:"on_destroy"`
 	OnFailure           types.String   `tfsdk:"on_failure"`
+	ExpectHardware      types.Dynamic  `tfsdk:"expect_hardware"`
 	BIOSSettings        types.Map      `tfsdk:"bios_settings"`
 	RAID                types.Object   `tfsdk:"raid"`
 	Firmware            types.Map      `tfsdk:"firmware"`

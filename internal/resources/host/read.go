@@ -69,6 +69,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	kept.compare(state.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
 		return hosts.CompareHardware(ctx, h.Site, node, state.onMachine(ctx, kept.notes()), before)
 	}, &resp.Diagnostics)
+	h.prove(ctx, &state, node, kept, &resp.Diagnostics)
 	h.hear(ctx, &state, node, time.Time{}, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	store()
@@ -133,7 +134,8 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
+	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) &&
+		h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
 		h.isSettled(ctx, &m, kept)
 }
 

@@ -154,7 +154,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		config: &config, plan: &plan, state: &state, before: kept.Managed, began: began, madeAnew: todo.Has(hosts.DoEnroll),
 	}
 	change.begin(ctx, h, m, hosts.Order{
-		Plan: todo, OnMachine: kept.OnMachine, Limit: limit, Doubtful: kept.Anew || change.madeAnew,
+		Plan: todo, OnMachine: kept.OnMachine, Proof: kept.Proof, Limit: limit, Doubtful: kept.Anew || change.madeAnew,
 	})
 	doing, err := change.work.Do(ctx)
 	kept.Anew = change.work.Doubtful
@@ -298,6 +298,7 @@ func (c *change) settings(ctx context.Context, order hosts.Order) *hosts.Setting
 	case c.takesOver: // the node has nothing of the configuration yet
 		want.Written, want.Resends = ironic.Settings{}, true
 	}
+	want.Expects = order.Wish.Expected.Set
 	want.IsNew = c.state == nil || c.madeAnew
 	want.KeepsRetired, want.DropsReason = c.plan.Retired.ValueBool() && !c.config.Retired.ValueBool(), c.plan.RetiredReason.IsNull()
 	want.Forgets = c.state != nil && c.before == nil || c.config.InspectTriggers.IsNull() // after an import, those of another configuration
@@ -392,6 +393,8 @@ func (c *change) note(ctx context.Context, h *host, kept *private, diags *diag.D
 	kept.compare(c.plan.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
 		return c.work.Compare(ctx, before)
 	}, diags)
+	kept.Proof = c.work.Proof
+	h.prove(ctx, c.plan, node, kept, diags)
 	if c.state != nil && maps.Equal(c.plan.ends(ctx), c.state.ends(ctx)) {
 		since = time.Time{} // the cables are expected to be as before
 	}

@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"fmt"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/seed"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 )
@@ -327,9 +328,28 @@ func inGroup(mode, image string) configuration {
 // needs are what allocations ask of a machine.
 func needs() object {
 	return object{
-		"cabling": false, "capabilities": object{"tier": "1"}, "conductor_group": "rack1", "cpu_arch": "x86_64", "exclude": []any{"c"},
+		"cabling": false, "hardware_as_expected": false, "capabilities": object{"tier": "1"}, "conductor_group": "rack1",
+		"cpu_arch": "x86_64", "exclude": []any{"c"},
 		"min_cpus": 1, "min_disk_gb": 1, "min_memory_mb": 1,
 	}
+}
+
+// delivered is a new machine that enters the pool only with its memory, and what else a lock file has.
+func delivered(memory int, settings object) configuration {
+	return one("metal_host.a", bmcHost("a")).more("metal_host.a", object{
+		"inspect": true, "expect_hardware": object{
+			"memory_mb": memory, "cpus": 32, "disks": []any{object{"count": 1, "type": "ssd"}}, "bios": object{"BootMode": "Bios"},
+			"firmware": object{"bios": "1.0"},
+		},
+	}).more("metal_host.a", settings)
+}
+
+// equip lets the next inspection of a machine find a serial number and a memory.
+func equip(s *site, serial string, memory float64) {
+	inventory, _ := fakeironic.SampleInventory(1)["inventory"].(object)
+	inventory["memory"] = object{"physical_mb": memory}
+	inventory["system_vendor"].(object)["serial_number"] = serial
+	s.fake.SetInventory("a", inventory, nil)
 }
 
 // stocked are free hosts that meet the needs.

@@ -381,7 +381,7 @@ func (s *site) checkClean(t *testing.T) {
 }
 
 // lasting are the notes that may stay on a node.
-var lasting = []string{"boot", "cabling", "discovery", "enrolled", "erasure", "failures", "inspection", "replaced", "service"}
+var lasting = []string{"boot", "cabling", "discovery", "enrolled", "erasure", "failures", "hardware", "inspection", "replaced", "service"}
 
 // checkNotes checks the notes on a node or an allocation.
 func (s *site) checkNotes(what string, of object) {

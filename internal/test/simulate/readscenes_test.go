@@ -138,6 +138,7 @@ func readScenes() []scene {
 	for _, line := range []string{
 		"list nodes", "list allocations", "show a", "history a", "timeline a --output json", "validate a", "boot-device show a",
 		"doctor", "watch --once",
+		"lock a --lock-file /dev/null",
 	} {
 		commands = append(commands, whatever(command(strings.Fields(line)...)))
 	}

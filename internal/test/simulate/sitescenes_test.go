@@ -49,6 +49,17 @@ func siteScenes() []scene {
 			name: "lost BIOS settings", from: []configuration{drift}, to: drift, block: object{"hardware_drift": "plan"},
 			before: func(s *site) { s.fake.ResetBIOS("a") },
 		},
+		{name: "a machine without a DIMM", to: delivered(147456, object{}), detail: true},
+		{
+			name: "a DIMM that was put in", from: []configuration{delivered(147456, object{})},
+			to:     delivered(147456, object{"inspect_triggers": object{"n": "1"}}),
+			before: func(s *site) { equip(s, "SN1", 147456) },
+		},
+		{
+			name: "another machine without a DIMM", from: []configuration{delivered(131072, object{})},
+			to:     delivered(131072, object{"replaced": object{"part": "machine", "on": "1"}}),
+			before: func(s *site) { equip(s, "SN2", 114688) },
+		},
 		{
 			name: "lost record", from: []configuration{drift}, to: drift, block: object{"lost_records": "refuse"}, detail: true,
 			before: func(s *site) { _, _, _ = s.send(http.MethodDelete, "nodes/a", nil) }, // the plan shows whether it is gone

@@ -144,6 +144,12 @@ func as(of cty.Type, value cty.Value) cty.Value {
 
 func listOf(of cty.Type, from []any, get resolve) cty.Value {
 	values := make([]cty.Value, len(from))
+	if of == cty.DynamicPseudoType {
+		for i, element := range from {
+			values[i] = valueOf(of, element, get)
+		}
+		return cty.TupleVal(values)
+	}
 	for i, element := range from {
 		values[i] = valueOf(of.ElementType(), element, get)
 	}
@@ -175,7 +181,7 @@ func objectOf(of cty.Type, from object, get resolve) cty.Value {
 		return cty.MapVal(values)
 	}
 	for key, element := range from { // a dynamic value
-		values[key] = valueOf(cty.String, element, get)
+		values[key] = valueOf(cty.DynamicPseudoType, element, get)
 	}
 	return cty.ObjectVal(values)
 }
