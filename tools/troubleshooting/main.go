@@ -75,8 +75,11 @@ func reasons(root string) (string, error) {
 	page.WriteString(reasonsHead)
 	for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
 		f := append(strings.Split(row, "\t"), "") // reason, blame, meaning, next step, causes, where to look, pattern, mark
-		if f[7] == "passes" {
+		switch {
+		case f[7] == "passes":
 			f[1] += "; passes by itself"
+		case strings.HasPrefix(f[7], "passes "):
+			f[1] += "; may pass by itself"
 		}
 		fmt.Fprintf(&page, "\n## %s\n\n**%s** %s\n\n* Blame: %s\n* Causes: %s\n* Where to look: %s\n", f[0], f[2], f[3], f[1], f[4], f[5])
 	}
