@@ -32,7 +32,8 @@ func systemDocument(c *call) object {
 	b.expireOverride()
 	path := b.Path()
 	return document(path, "ComputerSystem.v1_20_0", b.config.Name, object{
-		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
+		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model,
+		"SerialNumber": b.config.Serial,
 		"SKU": b.config.Serial, "UUID": b.uuid("system"), "PowerState": power, "BiosVersion": b.firmware[componentBIOS], "HostName": "",
 		"IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
 		"ProcessorSummary": object{
