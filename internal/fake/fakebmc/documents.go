@@ -32,8 +32,7 @@ func systemDocument(c *call) object {
 	b.expireOverride()
 	path := b.Path()
 	return document(path, "ComputerSystem.v1_20_0", b.config.Name, object{
-		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model,
-		"SerialNumber": b.config.Serial,
+		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"SKU": b.config.Serial, "UUID": b.uuid("system"), "PowerState": power, "BiosVersion": b.firmware[componentBIOS], "HostName": "",
 		"IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
 		"ProcessorSummary": object{
@@ -139,7 +138,8 @@ func chassisDocument(c *call) object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return document(b.chassis(), "Chassis.v1_14_0", "Chassis of "+b.config.Name, object{
-		"UUID": b.uuid("chassis"), "ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
+		"UUID": b.uuid("chassis"), "ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model,
+		"SerialNumber": b.config.Serial,
 		"PowerState": power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
 		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Power": link(b.chassis() + "/Power"),
 		"Thermal": link(b.chassis() + "/Thermal"), "Links": object{
