@@ -140,7 +140,7 @@ func chassisDocument(c *call) object {
 	return document(b.chassis(), "Chassis.v1_14_0", "Chassis of "+b.config.Name, object{
 		"UUID": b.uuid("chassis"), "ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model,
 		"SerialNumber": b.config.Serial,
-		"PowerState": power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
+		"PowerState":   power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
 		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Power": link(b.chassis() + "/Power"),
 		"Thermal": link(b.chassis() + "/Thermal"), "Links": object{
 			"ComputerSystems": links(b.Path()),
