@@ -129,7 +129,7 @@ func proofOf(node *ironic.Node) demand {
 	note := notes.HardwareOf(node)
 	switch {
 	case note == nil:
-		return demand{"hardware_as_expected", "without expect_hardware", expect.No}
+		return demand{"hardware_as_expected", "without expect_hardware or inventory", expect.No}
 	case !note.Inspected.Equal(machine.InspectedAt(node)):
 		return demand{"hardware_as_expected", "not compared with expect_hardware since their inspection", expect.No}
 	}

@@ -155,14 +155,14 @@ func TestJudge_hardwareAsExpected(t *testing.T) {
 		since time.Duration // from the inspection of the note to the last one
 		want  string
 	}{
-		{"", 0, "without expect_hardware"},
+		{"", 0, "without expect_hardware or inventory"},
 		{`{"inspected": "2026-11-29T08:00:00Z", "serial": "S1", "differences": []}`, 0, ""},
 		{`{"inspected": "2026-11-29T08:00:00Z", "differences": ["a DIMM is missing"]}`, 0, "other hardware than expected"},
 		{
 			`{"inspected": "2026-11-29T08:00:00Z", "differences": []}`, time.Hour,
 			"not compared with expect_hardware since their inspection",
 		},
-		{`"forged"`, 0, "without expect_hardware"},
+		{`"forged"`, 0, "without expect_hardware or inventory"},
 	} {
 		ended := at.Add(test.since)
 		node := &ironic.Node{UUID: "n", InspectionFinishedAt: &ended, Extra: map[string]any{}}

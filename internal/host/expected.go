@@ -105,13 +105,17 @@ func (p *plan) decideExpected() {
 		}
 		p.warn(decide.At("expect_hardware"), "Hardware is not as expected", misfitOf(p.Label, proof)+" "+then)
 	case !proof.Known && !again && !states.InProgress(p.seen.State):
-		p.notice(notCompared(p.Label))
+		p.notice(notCompared(p.Label, p.Inspect.V))
 	}
 }
 
-func notCompared(label string) decide.Notice {
+func notCompared(label string, inspects bool) decide.Notice {
+	then := "Set inspect = true, which boots the machine."
+	if inspects {
+		then = "The inspection has left none: see which inspect interface the node has."
+	}
 	return decide.Warn(decide.At("expect_hardware"), "Hardware is not known", fmt.Sprintf("Ironic has no inventory of host %s, so "+
-		"expect_hardware compares nothing. Set inspect = true, which boots the machine.", label))
+		"expect_hardware compares nothing. %s", label, then))
 }
 
 func misfitOf(label string, proof *Proof) string {
@@ -186,7 +190,7 @@ func (w *Work) sayProof() (all []decide.Notice) {
 		}
 		all = append(all, decide.Warn(decide.At("expect_hardware"), "Hardware is not as expected", misfitOf(w.Wish.Label, w.Proof)+then))
 	case !w.Proof.Known:
-		all = append(all, notCompared(w.Wish.Label))
+		all = append(all, notCompared(w.Wish.Label, w.Wish.Inspect.V))
 	}
 	return slices.Concat(w.notices, all)
 }

@@ -95,7 +95,7 @@ func TestFakeHostExpect_leavesThePoolAlone(t *testing.T) {
 		t.Errorf("the note of the hardware has stayed: %v", extra)
 	}
 	w.Configure(delivered(s, "gpu") + allocationOf("gpu"))
-	acctest.Fails(t, w, acctest.Apply(), "1 without expect_hardware")
+	acctest.Fails(t, w, acctest.Apply(), "1 without expect_hardware or inventory")
 }
 
 // What Ironic does not know of a machine keeps it from nothing, and the plan says so.
