@@ -107,7 +107,8 @@ func (p Plan) Reaches(target string) string {
 	if p.Has(DoEnroll) && p.Has(DoVerify) {
 		return string(states.GoalManageable)
 	}
-	if p.Goal == states.GoalManageable {
+	walk, _ := p.Find(DoWalk)
+	if target == string(states.GoalAvailable) && p.Goal == states.GoalManageable && walk.Goal != states.GoalAvailable {
 		return string(p.Goal)
 	}
 	return target
