@@ -73,7 +73,7 @@ func gib(mib int64) int64 { return (mib + 512) / 1024 }
 // alike reports whether sizes differ within the tolerance.
 func alike(want, have int64) bool { return max(want-have, have-want)*100 <= want*tolerance }
 
-// part is a part of a machine, of which it may have several.
+// part is a kind of part, such as disks of one size. A machine may have several of a kind.
 type part[T any] interface {
 	comparable
 	counted(n int64) T

@@ -300,3 +300,25 @@ func TestFakeGuide_forgottenMachinesAreTakenBack(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "3 imported, 0 added, 3 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
 }
+
+// The guide keeps a new machine without a DIMM out of the pool, and lets it in after its repair and another inspection.
+func TestFakeGuide_deliveryIsChecked(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := workspace(t, s, examples+"/guides/check-a-delivery")
+	w.Setenv("TF_VAR_bmc_password", "the password")
+	defer destroy(t, w)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Hardware is not as expected", "128 of 144 GiB of memory: a DIMM is missing",
+		"stays out of the pool")
+	if state := s.Node("rack1-12")["provision_state"]; state != "manageable" {
+		t.Fatalf("the machine is %v", state)
+	}
+	inventory, _ := s.Must(http.MethodGet, "nodes/rack1-12/inventory", nil)["inventory"].(map[string]any)
+	inventory["memory"] = map[string]any{"physical_mb": 147456.0}
+	s.Fake.SetInventory("rack1-12", inventory, nil)
+	replaceIn(t, w, "main.tf", "inspect         = true", "inspect         = true\n  inspect_triggers = { repaired = \"2026-11-29\" }")
+	w.Must("apply", "-auto-approve")
+	if state := s.Node("rack1-12")["provision_state"]; state != "available" {
+		t.Errorf("the machine is %v", state)
+	}
+}

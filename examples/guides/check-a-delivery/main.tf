@@ -1,0 +1,28 @@
+terraform {
+  required_providers {
+    metal = { source = "terraform-provider-metal/metal" }
+  }
+}
+
+variable "bmc_password" {
+  type      = string
+  ephemeral = true
+}
+
+resource "metal_host" "rack1_12" {
+  name = "rack1-12"
+  bmc = {
+    address             = "redfish-virtualmedia://192.0.2.12/redfish/v1/Systems/1"
+    username            = "root"
+    password_wo         = var.bmc_password
+    password_wo_version = 1
+  }
+  ports = {
+    "52:54:00:aa:01:12" = {}
+    "52:54:00:aa:01:13" = { pxe_enabled = false }
+  }
+  resource_class  = "baremetal"
+  target_state    = "available"
+  inspect         = true
+  expect_hardware = jsondecode(file("${path.module}/hardware.lock.json"))["Rack One"]
+}
