@@ -49,7 +49,7 @@ func siteScenes() []scene {
 			name: "lost BIOS settings", from: []configuration{drift}, to: drift, block: object{"hardware_drift": "plan"},
 			before: func(s *site) { s.fake.ResetBIOS("a") },
 		},
-		{name: "a machine without a DIMM", to: delivered(147456, object{}), detail: true},
+		{name: "a machine without a DIMM", to: delivered(147456, object{})},
 		{
 			name: "a DIMM that was put in", from: []configuration{delivered(147456, object{})},
 			to:     delivered(147456, object{"inspect_triggers": object{"n": "1"}}),
