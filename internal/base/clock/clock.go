@@ -3,6 +3,8 @@ package clock
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,4 +37,14 @@ func Text(at, now time.Time) string {
 		return fmt.Sprintf("%s ago (%s)", age.Round(time.Second), stamp)
 	}
 	return "at a time to come (" + stamp + ")"
+}
+
+// ParseAge reads an age such as "90d", "12h" or "30m"; false if the text is none, or not positive.
+func ParseAge(text string) (age time.Duration, ok bool) {
+	if days, is := strings.CutSuffix(text, "d"); is {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err == nil && n > 0
+	}
+	age, err := time.ParseDuration(text)
+	return age, err == nil && age > 0
 }

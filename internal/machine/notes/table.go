@@ -80,6 +80,10 @@ var table = []struct {
 		KeyHardware, sayHardware, inExtra, "an allocation with `hardware_as_expected` reserves the machine, or does not", "the last " +
 			"inspection",
 	},
+	{
+		KeyQualification, sayQualification, inExtra, "an allocation with `qualified_within` reserves the machine, or does not; `metal " +
+			"qualify` runs other steps, which it names first", "the last inspection",
+	},
 	{KeyCabling, nil, inExtra, "a wrong cable is reported, or is not", "the last inspection"},
 	{KeyCreated, nil, inAllocation, "`metal timeline` shows another beginning", ""},
 	{KeyEnrolled, nil, inExtra, "discoveries ignore the node", "only a node without a name in state enroll"},
