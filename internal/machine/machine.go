@@ -282,9 +282,4 @@ func (s *Site) PatchNode(ctx context.Context, id string, patch ironic.Patch) (*i
 }
 
 // InspectedAt returns when a node was last inspected, to the second; zero if it never was.
-func InspectedAt(n *ironic.Node) time.Time {
-	if n.InspectionFinishedAt == nil {
-		return time.Time{}
-	}
-	return n.InspectionFinishedAt.UTC().Truncate(time.Second)
-}
+func InspectedAt(n *ironic.Node) time.Time { return notes.InspectedAt(n) }

@@ -46,7 +46,7 @@ func (q *Qualification) Holds(n *ironic.Node, inventory *ironic.Inventory, withi
 	if q == nil || !clock.IsYoung(q.Passed, now, within) {
 		return false, true
 	}
-	switch at := inspectedAt(n); {
+	switch at := InspectedAt(n); {
 	case at.Equal(q.Inspected):
 		return true, true
 	case at.IsZero(): // an inspection has failed since
@@ -57,7 +57,9 @@ func (q *Qualification) Holds(n *ironic.Node, inventory *ironic.Inventory, withi
 	return q.Serial == inventory.System.Serial, true
 }
 
-func inspectedAt(n *ironic.Node) time.Time {
+// InspectedAt returns when the last inspection of a node has ended; zero if there was none, or if one is in progress or has failed since
+// (reference/ironic.md#inspections).
+func InspectedAt(n *ironic.Node) time.Time {
 	if n.InspectionFinishedAt == nil {
 		return time.Time{}
 	}
