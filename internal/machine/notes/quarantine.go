@@ -10,12 +10,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// KeyQuarantine is the key of the note which says which allocation's deployment failed on the node, or which member left it, so that the
-// provider has retired it.
+// KeyQuarantine is the key of the note which says which allocation's deployment failed on the node, which member left it, or that the
+// machine is not fit for work, so that the provider has retired it.
 const KeyQuarantine = "terraform_metal_quarantine"
 
-// Quarantine is the note on a node which the provider has retired because a deployment failed on it, or because a member of a group moved
-// to another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
+// Quarantine is the note on a node which the provider has retired because a deployment or its qualification failed on it, or because a
+// member of a group moved to another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
 type Quarantine struct {
 	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
 	Instance   string    `json:"instance"`   // its UUID; "" after a move
@@ -24,6 +24,7 @@ type Quarantine struct {
 	Failed time.Time `json:"failed"`
 	Group  string    `json:"group,omitempty"` // whose member moved; "" after a failure
 	Value  string    `json:"value,omitempty"` // of the member in replace_members
+	Unfit  bool      `json:"unfit,omitempty"` // the machine has failed its qualification; Allocation, Instance and Failed are empty
 }
 
 // IsMove reports whether a member of a group has left the node, on which nothing failed.
@@ -31,6 +32,9 @@ func (q *Quarantine) IsMove() bool { return q.Group != "" }
 
 // String says what happened, as a clause with "it" for the node.
 func (q *Quarantine) String() string {
+	if q.Unfit {
+		return "it failed its qualification at " + q.Since.UTC().Format(time.RFC3339)
+	}
 	if q.IsMove() {
 		return fmt.Sprintf("member %s of group %s left it at %s (replace_members: %q)", q.Allocation, q.Group,
 			q.Since.UTC().Format(time.RFC3339), q.Value)
@@ -46,7 +50,7 @@ func (q *Quarantine) Reason() string { return "quarantine: " + q.String() }
 // none.
 func QuarantineOf(n *ironic.Node) *Quarantine {
 	q := Read[Quarantine](n.Extra, KeyQuarantine)
-	if q == nil || !n.Retired || q.Allocation == "" || n.RetiredReason != q.Reason() {
+	if q == nil || !n.Retired || q.Allocation == "" && !q.Unfit || n.RetiredReason != q.Reason() {
 		return nil
 	}
 	return q
@@ -87,6 +91,7 @@ func sayQuarantine(n *ironic.Node, _ time.Time) (w Words) {
 	q := QuarantineOf(n)
 	switch {
 	case q == nil:
+	case q.Unfit: // the qualification tells of itself
 	case q.IsMove():
 		w.Told = []Note{{At: q.Since, Text: fmt.Sprintf("quarantine: member %s of group %s left the machine", q.Allocation, q.Group)}}
 	default:
