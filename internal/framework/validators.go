@@ -20,6 +20,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
@@ -199,6 +201,20 @@ var (
 	NotNegativeDuration = text{
 		summary: "Not a duration", must: "must be a duration such as \"90s\" or \"5m\"",
 		ok: func(s string) bool { d, err := time.ParseDuration(s); return err == nil && d >= 0 },
+	}
+	Age = text{
+		summary: "Not an age", must: "must be a time such as \"90d\" or \"12h\"",
+		ok: func(s string) bool { _, ok := clock.ParseAge(s); return ok },
+	}
+	// BurnInParameters accepts keys of driver_info that no step but those of a burn-in reads.
+	BurnInParameters = text{
+		summary: "Not parameters of a burn-in", must: "must be a JSON object whose keys begin with agent_burnin_, such as " +
+			"jsonencode({ agent_burnin_cpu_timeout = 3600 })",
+		ok: func(s string) bool {
+			var keys map[string]any
+			return NotJSON(s) != "" || document.Decode([]byte(s), &keys) == nil && len(keys) > 0 &&
+				!slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(key string) bool { return !strings.HasPrefix(key, "agent_burnin_") })
+		},
 	}
 	RegularExpression = text{
 		summary: "Not a regular expression", must: "must be a regular expression",

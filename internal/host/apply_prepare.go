@@ -79,8 +79,13 @@ func (w *Work) prepareBy(ctx context.Context, step Step) error {
 		return w.inspect(ctx)
 	case DoProve:
 		return w.prove(ctx)
+	case DoQualify:
+		return w.qualify(ctx)
 	case DoVerify, DoWalk:
-		if w.staysOut(step) {
+		switch {
+		case w.unfit != nil && !w.Node().Retired: // the next apply tries again
+			return nil
+		case w.unfit != nil, w.staysOut(step):
 			step.Goal = states.GoalManageable
 		}
 		if !states.Settled(step.Goal, ironic.State(w.Node().ProvisionState)) {

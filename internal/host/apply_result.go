@@ -40,7 +40,7 @@ func (w *Work) Result(says Said, doing string, failed error) (notices []decide.N
 				"metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken)))
 	}
 	if failed == nil {
-		notices = append(notices, w.sayProof()...)
+		notices = append(append(notices, w.sayProof()...), w.sayUnfit()...)
 	}
 	if says != SaysTolerated {
 		return notices, failed

@@ -57,6 +57,7 @@ type Work struct {
 	KeepsBoot    bool           // boot mode and secure boot could not be changed; the next plan tries again
 
 	unproved bool            // the hardware could not be compared
+	unfit    error           // why the machine has failed its qualification; nil: it has not
 	notices  []decide.Notice // about that
 
 	taken string // why this run has taken the host out of service; "": it has not

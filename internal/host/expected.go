@@ -172,9 +172,10 @@ func (w *Work) prove(ctx context.Context) error {
 // staysOut reports whether a walk ends before the pool, because the machine is not known to have the hardware that is expected of it. A
 // machine that has entered the pool meanwhile stays there.
 func (w *Work) staysOut(step Step) bool {
-	misfit := w.unproved || w.Proof != nil && len(w.Proof.Differences) > 0
-	return step.Proves && misfit && !states.InPool(w.Node())
+	return step.Proves && w.isMisfit() && !states.InPool(w.Node())
 }
+
+func (w *Work) isMisfit() bool { return w.unproved || w.Proof != nil && len(w.Proof.Differences) > 0 }
 
 // sayProof says which hardware is not as expected, after an apply that knows more than its plan.
 func (w *Work) sayProof() (all []decide.Notice) {

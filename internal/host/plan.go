@@ -36,6 +36,7 @@ func Decide(w Wish, s Seen) Plan {
 		p.add(Step{Do: DoWrite})
 	}
 	p.addProof()
+	p.warnQualification()
 	p.count()
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(order[a.Do], order[b.Do]) })
 	return p.Plan
@@ -141,6 +142,9 @@ func (p *plan) stepsOfNew(prepared bool) {
 	if p.mayInspect() {
 		p.add(Step{Do: DoInspect, Cost: decide.Restart})
 	}
+	if p.qualifies() {
+		p.add(p.qualification())
+	}
 	p.add(p.walk())
 }
 
@@ -240,8 +244,11 @@ func (p *plan) stepsOfWalk() {
 	if len(p.Open) > 0 && !p.Held {
 		p.add(p.configuration())
 	}
+	if p.qualifies() {
+		p.add(p.qualification())
+	}
 	replaces := p.Has(DoReplace) && p.seen.State == nodes.Manageable
-	if p.Has(DoInspect, DoInspectAgain, DoConfigure) || replaces || !p.settled() {
+	if p.Has(DoInspect, DoInspectAgain, DoConfigure, DoQualify) || replaces || !p.settled() {
 		p.add(p.walk())
 	}
 }
@@ -278,7 +285,7 @@ func (p *plan) walk() Step {
 	step := Step{Do: DoWalk, Goal: p.goals()[0]}
 	if p.mayBecomeAvailable() {
 		step.Goal, step.Proves = states.GoalAvailable, p.proves()
-		waits := p.seen.Settled || p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure) && len(p.givenUp()) == 0
+		waits := p.seen.Settled || p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure, DoQualify) && len(p.givenUp()) == 0
 		if !waits && !isFalse(p.AutomatedClean) {
 			step.Cost = decide.Clean
 		}
@@ -334,7 +341,7 @@ func (p *plan) count() {
 func (p *plan) cleaningsOfNew() decide.Value[int64] {
 	walk, walks := p.Find(DoWalk)
 	switch {
-	case !walks || walk.Goal != states.GoalAvailable || isFalse(p.AutomatedClean):
+	case !walks || walk.Goal != states.GoalAvailable || isFalse(p.AutomatedClean) && !p.Has(DoQualify):
 		return decide.Known[int64](0)
 	case p.Target.Unknown || p.AutomatedClean.Unknown || p.Retired.Unknown:
 		return decide.Unknown[int64]()

@@ -103,6 +103,7 @@ const (
 	DoInspect      Action = "inspect"       // unless the machine has been inspected before
 	DoInspectAgain Action = "inspect again" // because of inspect_triggers
 	DoProve        Action = "prove"         // compare the hardware with what is expected
+	DoQualify      Action = "qualify"       // burn the machine in
 	DoVerify       Action = "verify"        // credentials that have arrived, though target_state is enroll
 	DoWalk         Action = "walk"          // to the goal; the way to available includes cleaning
 	DoLearnPower   Action = "learn power"   // switch the machine, so that Ironic knows its power state
@@ -116,8 +117,8 @@ const DoRemove Action = "remove"
 // order has the place of each action among the steps of a plan.
 var order = map[Action]int{
 	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoReplace: 5, DoSetBoot: 6,
-	DoSetConsole: 7, DoConfigure: 8, DoService: 9, DoInspect: 10, DoInspectAgain: 11, DoProve: 12, DoVerify: 13, DoWalk: 14,
-	DoLearnPower: 15, DoSwitchPower: 16, DoKeepPower: 17, DoRemove: 18, DoRestore: 19, DoReturn: 20,
+	DoSetConsole: 7, DoConfigure: 8, DoService: 9, DoInspect: 10, DoInspectAgain: 11, DoProve: 12, DoQualify: 13, DoVerify: 14, DoWalk: 15,
+	DoLearnPower: 16, DoSwitchPower: 17, DoKeepPower: 18, DoRemove: 19, DoRestore: 20, DoReturn: 21,
 }
 
 // costs reports whether a plan has a step with one of the actions that does something to the machine.

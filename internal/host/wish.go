@@ -60,8 +60,9 @@ type Wish struct {
 	HardwareKnown  bool               // all of it is known
 	HardwareDrift  decide.Value[HardwareDrift]
 	Expected       decide.Value[hardware.Model] // expect_hardware
-	ServicesActive decide.Value[bool]           // hardware_changes: deployed machines are serviced
-	TakesTurns     bool                         // one after the other, as a rollout says
+	Qualification  decide.Value[Qualification]
+	ServicesActive decide.Value[bool] // hardware_changes: deployed machines are serviced
+	TakesTurns     bool               // one after the other, as a rollout says
 
 	SharedWithout string // why Ironic may not prepare the machine: OneView users share it, and the provider has no OneView; "": it may
 }
@@ -72,7 +73,7 @@ func (w Wish) isOpen() bool {
 		w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet,
 		w.ServicesActive,
 	}
-	return !w.HardwareKnown || w.Expected.Unknown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown ||
+	return !w.HardwareKnown || w.Expected.Unknown || w.Qualification.Unknown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown ||
 		w.BootMode.Unknown || slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
 }
 
@@ -130,6 +131,7 @@ type Notes struct {
 
 	Compared *HardwareComparison // of OnMachine with the machine; nil: there was none
 	Proof    *Proof              // of what is expected of the machine; nil: there was none
+	Fitness  *Fitness            // nil: not known
 }
 
 // Answers are what the server was asked for this plan. Decide says what it lacks: Plan.Asks.

@@ -56,7 +56,7 @@ type firmwareModel struct {
 // reads none.
 func hardwareAttributes() []attribute {
 	return []attribute{
-		expectHardwareAttribute(),
+		expectHardwareAttribute(), qualificationAttribute(),
 		{
 			name: "bios_settings",
 			schema: schema.MapAttribute{

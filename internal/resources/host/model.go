@@ -71,6 +71,7 @@ type model struct {
 	OnDestroy           types.String   `tfsdk:"on_destroy"`
 	OnFailure           types.String   `tfsdk:"on_failure"`
 	ExpectHardware      types.Dynamic  `tfsdk:"expect_hardware"`
+	Qualification       types.Object   `tfsdk:"qualification"`
 	BIOSSettings        types.Map      `tfsdk:"bios_settings"`
 	RAID                types.Object   `tfsdk:"raid"`
 	Firmware            types.Map      `tfsdk:"firmware"`

@@ -320,6 +320,7 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 		Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, Expected: config.expectedHardware(ctx),
+		Qualification:  config.qualification(ctx),
 		ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()),
 		Interfaces: map[string]hosts.Interface{}, Skips: hintsOf(ctx, m.SkipBlockDevices),
 		RootDevice: decide.Value[map[string]string]{V: framework.StringMap(m.RootDevice), Set: framework.IsSet(m.RootDevice)},

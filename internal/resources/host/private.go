@@ -69,8 +69,10 @@ type private struct {
 	// Compared is what the last comparison of the machine with the hardware configuration has found.
 	Compared *hosts.HardwareComparison `json:"compared,omitzero"`
 	// Proof is how the machine compares with expect_hardware.
-	Proof   *hosts.Proof `json:"proof,omitzero"`
-	Cabling cablingNote  `json:"cabling,omitzero"`
+	Proof *hosts.Proof `json:"proof,omitzero"`
+	// Fitness is how the machine stands with its qualification.
+	Fitness *hosts.Fitness `json:"fitness,omitzero"`
+	Cabling cablingNote    `json:"cabling,omitzero"`
 	// Superseded is of the plan of a destruction that this run makes after a creation has taken the node over.
 	Superseded bool `json:"superseded,omitzero"`
 }
@@ -86,7 +88,7 @@ func (p private) notes() hosts.Notes {
 		Applied: p.Managed != nil, Retires: p.Managed.has("/retired"), Powers: p.Managed.below("/power_state"),
 		Inspected: p.Inspected, Pending: p.Pending, Coming: p.Coming, Quarantine: p.Quarantine, Unverified: p.Unverified,
 		Protected: p.Protected, Executed: p.Executed, Replacing: p.Replacing,
-		OnMachine: p.OnMachine, Compared: p.Compared, Anew: p.Anew, Proof: p.Proof,
+		OnMachine: p.OnMachine, Compared: p.Compared, Anew: p.Anew, Proof: p.Proof, Fitness: p.Fitness,
 	}
 }
 

@@ -70,6 +70,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		return hosts.CompareHardware(ctx, h.Site, node, state.onMachine(ctx, kept.notes()), before)
 	}, &resp.Diagnostics)
 	h.prove(ctx, &state, node, kept, &resp.Diagnostics)
+	kept.Fitness = hosts.SeeFitness(ctx, h.Site, node, state.qualification(ctx), kept.Fitness)
 	h.hear(ctx, &state, node, time.Time{}, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	store()
@@ -134,7 +135,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) &&
+	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) && h.isFitAs(ctx, &m, found.node, kept.Fitness) &&
 		h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
 		h.isSettled(ctx, &m, kept)
 }

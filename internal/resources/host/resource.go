@@ -395,6 +395,7 @@ func (c *change) note(ctx context.Context, h *host, kept *private, diags *diag.D
 	}, diags)
 	kept.Proof = c.work.Proof
 	h.prove(ctx, c.plan, node, kept, diags)
+	kept.Fitness = hosts.SeeFitness(ctx, h.Site, node, c.plan.qualification(ctx), kept.Fitness)
 	if c.state != nil && maps.Equal(c.plan.ends(ctx), c.state.ends(ctx)) {
 		since = time.Time{} // the cables are expected to be as before
 	}
