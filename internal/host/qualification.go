@@ -191,11 +191,12 @@ func (w *Work) sayUnfit() []decide.Notice {
 	if w.unfit == nil {
 		return nil
 	}
-	_, detail := failure.Explain("qualify host "+w.Wish.Label, w.unfit)
-	then := "\n\nThe machine stays out of the pool. The next apply qualifies it again."
-	if quarantine := notes.QuarantineOf(w.Node()); quarantine != nil {
-		then = "\n\nThe machine is in quarantine, so that no allocation reserves it. When it is repaired, run metal qualify and metal " +
-			"unretire, or set retired = false."
+	failed := *failure.As(w.unfit, failure.KindFailed)
+	failed.Advice = "The machine stays out of the pool. The next apply qualifies it again."
+	if notes.QuarantineOf(w.Node()) != nil {
+		failed.Advice = "The machine is in quarantine: it is retired, and no allocation reserves it. When it is repaired, set retired = " +
+			"false on its metal_host, which qualifies it again, or run metal unretire."
 	}
-	return []decide.Notice{decide.Warn(decide.At("qualification"), "Machine has failed its qualification", detail+then)}
+	_, detail := failure.Explain("qualify host "+w.Wish.Label, &failed)
+	return []decide.Notice{decide.Warn(decide.At("qualification"), "Machine has failed its qualification", detail)}
 }

@@ -17,11 +17,11 @@ const KeyQuarantine = "terraform_metal_quarantine"
 // Quarantine is the note on a node which the provider has retired because a deployment or its qualification failed on it, or because a
 // member of a group moved to another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
 type Quarantine struct {
-	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
-	Instance   string    `json:"instance"`   // its UUID; "" after a move
+	Allocation string    `json:"allocation,omitempty"` // name of the allocation that had reserved the node
+	Instance   string    `json:"instance,omitempty"`   // its UUID; "" after a move
 	Since      time.Time `json:"since"`
 	// when the node entered the state deploy failed, by its conductor's clock, in whole seconds
-	Failed time.Time `json:"failed"`
+	Failed time.Time `json:"failed,omitzero"`
 	Group  string    `json:"group,omitempty"` // whose member moved; "" after a failure
 	Value  string    `json:"value,omitempty"` // of the member in replace_members
 	Unfit  bool      `json:"unfit,omitempty"` // the machine has failed its qualification; Allocation, Instance and Failed are empty

@@ -73,7 +73,10 @@ func (n *Node) steps(kind string) []string {
 		return []string{"log_passthrough"}
 	case "deploy":
 		if !inert(n.Uses("deploy")) {
-			return []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
+			return []string{
+				"erase_devices", "erase_devices_metadata", "erase_devices_express",
+				"burnin_cpu", "burnin_memory", "burnin_disk", "burnin_network", "burnin_gpu",
+			}
 		}
 	case "firmware":
 		return []string{"update"}
@@ -204,6 +207,8 @@ func (c *Conductor) effect(kind, name string, args map[string]any) func(n *Node)
 		}
 	case "deploy.erase_devices", "deploy.erase_devices_metadata", "deploy.erase_devices_express":
 		return c.eraseDisks
+	case "deploy.burnin_disk": // it writes to all disks, whatever skip_block_devices says
+		return func(n *Node) { c.tellWrites(n, "erased", machine.Erase(c.DisksOf(n), nil)...) }
 	case "firmware.update":
 		return func(n *Node) { n.updateFirmware(list) }
 	}
