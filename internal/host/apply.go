@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
@@ -114,5 +115,10 @@ func (w *Work) change(ctx context.Context) (err error) {
 		return err
 	}
 	w.Patched, err = ChangeSettings(ctx, w.Machine, w.Settings)
-	return err
+	if _, has := w.Node().Extra[notes.KeyQualification]; err != nil || !has || w.Plan.Replaces == "" {
+		return err
+	}
+	var patch ironic.Patch
+	patch.Remove("/extra/" + notes.KeyQualification) // of what was replaced
+	return w.Machine.Patch(ctx, patch)
 }

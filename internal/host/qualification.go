@@ -167,7 +167,7 @@ func (w *Work) qualify(ctx context.Context) error {
 			"pool, because as many other machines are being qualified as may be at once. A later apply qualifies it.", w.Wish.Label)))
 		return nil
 	}
-	if fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); fit.Holds && w.Plan.Replaces == "" {
+	if fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); fit.Holds {
 		return nil
 	}
 	err := w.Machine.Qualify(ctx, want.V.Recipe, want.V.Quarantines, want.V.Timeout)

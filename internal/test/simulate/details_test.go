@@ -344,6 +344,17 @@ func delivered(memory int, settings object) configuration {
 	}).more("metal_host.a", settings)
 }
 
+// qualified is a host whose machine is burned in before it enters the pool.
+func qualified(settings object) configuration {
+	config := one("metal_host.a", bmcHost("a")).more("metal_host.a", object{
+		"hardware_interfaces": object{"deploy": "direct"}, "qualification": object{
+			"steps":      []any{object{"interface": "deploy", "step": "burnin_cpu"}, object{"interface": "deploy", "step": "burnin_disk"}},
+			"parameters": `{"agent_burnin_cpu_timeout":60}`, "valid_for": "1d", "on_failure": "retry", "timeout": "12h",
+		},
+	})
+	return config.more("metal_host.a", settings)
+}
+
 // equip lets the next inspection of a machine find a serial number and a memory.
 func equip(s *site, serial string, memory float64) {
 	inventory, _ := fakeironic.SampleInventory(1)["inventory"].(object)

@@ -203,6 +203,11 @@ func TestKill_everyMoment(t *testing.T) {
 		{"inspect again", inspected("1"), inspected("2"), []string{"manage", "inspect", "provide"}, kills{1, 1}, kills{}},
 		{"RAID", cards(object{}), cards(object{"raid": volumes("v1")}), []string{"clean"}, kills{2, 4}, kills{}},
 		{"firmware", cards(object{}), cards(object{"firmware": firmware()}), []string{"clean"}, kills{2, 3}, kills{}},
+		{"qualify a new host", configuration{}, qualified(object{}), []string{"manage", "clean", "provide"}, kills{4, 9}, kills{}},
+		{
+			"qualify a replaced machine", qualified(object{}), qualified(object{"replaced": object{"part": "machine", "on": "1"}}),
+			[]string{"manage", "clean", "provide"}, kills{4, 6}, kills{},
+		},
 		{"secure boot", secured(nil), secured(true), nil, kills{1, 1}, kills{}},
 		{"inspect a new host", configuration{}, free(object{"inspect": true}), []string{"manage", "inspect"}, kills{3, 6}, kills{}},
 		{"end a retirement", retired(true), retired(false), []string{"provide"}, kills{1, 2}, kills{}},
@@ -383,6 +388,13 @@ func (s *site) checkClean(t *testing.T) {
 // lasting are the notes that may stay on a node.
 var lasting = []string{"boot", "cabling", "discovery", "enrolled", "erasure", "failures", "hardware", "inspection", "replaced", "service"}
 
+// isEnded reports whether a note of a qualification says that it has ended, and its parameters are gone.
+func isEnded(note any, node object) bool {
+	values, _ := note.(object)
+	info, _ := node["driver_info"].(object)
+	return values["begun"] == nil && info["agent_burnin_cpu_timeout"] == nil
+}
+
 // checkNotes checks the notes on a node or an allocation.
 func (s *site) checkNotes(what string, of object) {
 	extra, _ := of["extra"].(object)
@@ -390,6 +402,7 @@ func (s *site) checkNotes(what string, of object) {
 		switch {
 		case !strings.HasPrefix(key, "terraform_metal_"), slices.Contains(lasting, strings.TrimPrefix(key, "terraform_metal_")):
 		case key == "terraform_metal_restoring" && isRestored(value):
+		case key == "terraform_metal_qualification" && isEnded(value, of):
 		case key == "terraform_metal_created" && what == "allocation":
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
 		case (key == "terraform_metal_turn" || key == "terraform_metal_host_turn") && of["instance_uuid"] != nil: // a member that has taken its turn

@@ -60,6 +60,15 @@ func siteScenes() []scene {
 			to:     delivered(131072, object{"replaced": object{"part": "machine", "on": "1"}}),
 			before: func(s *site) { equip(s, "SN2", 114688) },
 		},
+		{name: "a machine is burned in", to: qualified(object{})},
+		{
+			name: "a qualification lapses", from: []configuration{qualified(object{})}, to: qualified(object{}),
+			before: func(*site) { <-time.After(25 * time.Hour) },
+		},
+		{
+			name: "a qualified machine is replaced", from: []configuration{qualified(object{})},
+			to: qualified(object{"replaced": object{"part": "machine", "on": "1"}}),
+		},
 		{
 			name: "lost record", from: []configuration{drift}, to: drift, block: object{"lost_records": "refuse"}, detail: true,
 			before: func(s *site) { _, _, _ = s.send(http.MethodDelete, "nodes/a", nil) }, // the plan shows whether it is gone

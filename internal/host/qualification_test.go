@@ -1,0 +1,124 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+)
+
+func burnIn(names ...string) decide.Value[host.Qualification] {
+	q := host.Qualification{ValidFor: time.Hour, Quarantines: true}
+	for _, name := range names {
+		q.Steps = append(q.Steps, ironic.CleanStep{Interface: "deploy", Step: name})
+	}
+	return decide.Known(q)
+}
+
+func details(p host.Plan) (all string) {
+	for _, n := range p.Notices {
+		all += n.Detail + "\n"
+	}
+	return all
+}
+
+// A machine is qualified on its way into the pool, and leaves the pool for that only if it is its turn. One that is in use never is.
+func TestDecide_qualification(t *testing.T) {
+	t.Parallel()
+	never, holds := &host.Fitness{Why: "it has never been qualified"}, &host.Fitness{Holds: true}
+	due := &host.Fitness{Due: true, Why: "it has lapsed"}
+	for _, test := range []struct {
+		wish, seen string
+		fitness    *host.Fitness
+		qualifies  bool
+		says       string
+	}{
+		{"target_state=available", "", never, true, "planned because it has never been qualified"},
+		{"target_state=available", "", nil, true, "boots for that"},
+		{"target_state=available", "", holds, false, ""},
+		{"target_state=manageable", "", never, false, ""},
+		{"target_state=available retired", "", never, false, ""},
+		{"target_state=available", "state=available", never, false, ""},
+		{"target_state=available", "state=available", nil, false, ""},
+		{"target_state=available", "state=available", due, true, "It leaves the pool for that time"},
+		{"target_state=available", "state=available reserved", due, false, ""},
+		{"target_state=available", "state=active reserved", due, false, ""},
+		{"target_state=available replaced=machine:2", "replaced=machine:1 state=available", holds, true, "boots for that"},
+	} {
+		w, s := tell(t, test.wish, test.seen)
+		w.Qualification, s.Fitness = burnIn("burnin_cpu"), test.fitness
+		p := host.Decide(w, s)
+		step, qualifies := p.Find(host.DoQualify)
+		if qualifies != test.qualifies || qualifies && (!p.Has(host.DoWalk) || step.Cost != decide.Clean) ||
+			!strings.Contains(details(p), test.says) {
+			t.Errorf("%+v:\n%s", test, describe(w, s, p))
+		}
+		if counted := p.Forecast.Cleanings == decide.Known(s.Cleanings+1); counted != test.qualifies && !p.Has(host.DoWalk) {
+			t.Errorf("%+v: cleanings %+v", test, p.Forecast.Cleanings)
+		}
+	}
+}
+
+// A new machine is qualified before it enters the pool, also if Ironic does not clean it, and steps that erase are called so.
+func TestDecide_qualificationOfNew(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		wish, says string
+		steps      []string
+		cleanings  int64
+	}{
+		{"target_state=available", "boots for that.", []string{"burnin_cpu"}, 1},
+		{"target_state=available automated_clean=false", "may erase its disks", []string{"burnin_cpu", "burnin_disk"}, 1},
+		{"target_state=manageable", "", []string{"burnin_disk"}, 0},
+	} {
+		w, _ := tell(t, test.wish, "")
+		w.Qualification = burnIn(test.steps...)
+		p := host.Decide(w, host.Seen{New: true})
+		if p.Has(host.DoQualify) != (test.cleanings > 0) || p.Forecast.Cleanings != decide.Known(test.cleanings) ||
+			!strings.Contains(details(p), test.says) {
+			t.Errorf("%+v:\n%s", test, describe(w, host.Seen{New: true}, p))
+		}
+	}
+}
+
+// A machine has passed for as long as it is the same one, and for the configured time.
+func TestQualification_holds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	before, since := now.Add(-3*time.Hour), now.Add(-time.Minute)
+	passed := notes.Qualification{Passed: now.Add(-30 * time.Minute), Inspected: before, Serial: "S1"}
+	of := func(serial string) *ironic.Inventory {
+		i := &ironic.Inventory{}
+		i.System.Serial = serial
+		return i
+	}
+	for name, test := range map[string]struct {
+		note         *notes.Qualification
+		inspected    *time.Time
+		inventory    *ironic.Inventory
+		holds, known bool
+	}{
+		"never":                    {nil, nil, nil, false, true},
+		"failed":                   {&notes.Qualification{Failed: since}, nil, nil, false, true},
+		"begun":                    {&notes.Qualification{Begun: since}, nil, nil, false, true},
+		"lapsed":                   {&notes.Qualification{Passed: before}, nil, nil, false, true},
+		"of a time to come":        {&notes.Qualification{Passed: now.Add(time.Hour)}, nil, nil, false, true},
+		"never inspected":          {&notes.Qualification{Passed: since}, nil, nil, true, true},
+		"same inspection":          {&passed, &before, nil, true, true},
+		"failed inspection since":  {&passed, nil, nil, false, true},
+		"inspected since":          {&passed, &since, nil, false, false},
+		"the same machine":         {&passed, &since, of("S1"), true, true},
+		"another machine":          {&passed, &since, of("S2"), false, true},
+		"an inventory without one": {&passed, &since, of(""), false, true},
+	} {
+		node := &ironic.Node{}
+		node.InspectionFinishedAt = test.inspected
+		if holds, known := test.note.Holds(node, test.inventory, time.Hour, now); holds != test.holds || known != test.known {
+			t.Errorf("%s: holds %t, known %t", name, holds, known)
+		}
+	}
+}
