@@ -19,6 +19,8 @@ locals {
         "bmc_address is in several places: ${try(join("; ", local.bmcs[trimsuffix(lower(machine.bmc_address), "/")]), "")}.",
         machine.hardware == null || contains(keys(var.hardware), coalesce(machine.hardware, "-")) ? "" :
         "hardware is \"${coalesce(machine.hardware, "-")}\". The variable hardware has: ${join(", ", keys(var.hardware))}.",
+        local.kinds[name].model == null || can(local.models[local.kinds[name].model]) ? "" :
+        "hardware is \"${coalesce(machine.hardware, "-")}\", whose model \"${coalesce(local.kinds[name].model, "-")}\" is not in hardware_lock. It has: ${join(", ", keys(local.models))}.",
         length(machine.macs) >= try(local.cards_needed[machine.hardware], 0) ? "" :
         "macs has ${length(machine.macs)} addresses, and the hardware ${coalesce(machine.hardware, "-")} needs ${try(local.cards_needed[machine.hardware], 0)}.",
         machine.role == null || contains(local.roles_to_name, coalesce(machine.role, "-")) ? "" :

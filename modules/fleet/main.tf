@@ -30,12 +30,15 @@ locals {
   kinds = { # not with try or lookup: one unknown value would make all of them unknown
     for name, machine in local.machines : name => contains(keys(var.hardware), coalesce(machine.hardware, "-")) ? var.hardware[machine.hardware] : local.no_kind
   }
+  models = try(jsondecode(var.hardware_lock), {})
   no_kind = {
     port_groups         = {}
     pxe_cards           = null
     bios_settings       = null
     raid                = null
     firmware            = null
+    model               = null
+    qualification       = null
     boot_mode           = null
     secure_boot         = null
     hardware_changes    = null
@@ -92,6 +95,8 @@ resource "metal_host" "machine" {
   firmware         = local.kinds[each.key].firmware
   hardware_changes = local.kinds[each.key].hardware_changes
   hardware_drift   = local.kinds[each.key].hardware_drift
+  expect_hardware  = local.kinds[each.key].model == null ? null : try(local.models[local.kinds[each.key].model], null)
+  qualification    = local.kinds[each.key].qualification
   boot_mode        = local.kinds[each.key].boot_mode
   secure_boot      = local.kinds[each.key].secure_boot
   capabilities     = local.kinds[each.key].capabilities

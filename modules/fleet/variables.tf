@@ -91,6 +91,12 @@ variable "defaults" {
   nullable = false
 }
 
+variable "hardware_lock" {
+  description = "Content of the lock file of `metal lock`, which has the models of `hardware`, such as `file(\"hardware.lock.json\")`."
+  type        = string
+  default     = null
+}
+
 variable "hardware" {
   description = <<-EOT
     Kinds of machines, by the name in `hardware` of a machine.
@@ -99,6 +105,8 @@ variable "hardware" {
     * `pxe_cards`: the network cards that may boot, counted in the same way. Default: all.
     * `bios_settings`, `raid`, `firmware`, `boot_mode`, `secure_boot`: as in `metal_host`. **A change restarts the machine, and a
       change of `raid` destroys data**; on a deployed machine it waits, unless `hardware_changes` says otherwise.
+    * `model`: the model of `hardware_lock` that the machines must be: `expect_hardware` of `metal_host`.
+    * `qualification`: as in `metal_host`. **Its steps may erase disks.**
     * `hardware_changes`, `hardware_drift`, `hardware_interfaces`, `capabilities`, `root_device`: as in `metal_host`.
   EOT
   type = map(object({
@@ -129,6 +137,15 @@ variable "hardware" {
       url     = string
       version = optional(string)
     })))
+    model = optional(string)
+    qualification = optional(object({
+      runbook    = optional(string)
+      steps      = optional(list(object({ interface = string, step = string, args = optional(string) })))
+      parameters = optional(string)
+      valid_for  = optional(string)
+      on_failure = optional(string)
+      timeout    = optional(string)
+    }))
     boot_mode   = optional(string)
     secure_boot = optional(bool)
     hardware_changes = optional(object({

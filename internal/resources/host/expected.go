@@ -26,7 +26,7 @@ func expectHardwareAttribute() attribute {
 			MarkdownDescription: "Hardware that the machine must have: a model of a lock file, as in " +
 				"`jsondecode(file(\"hardware.lock.json\"))[\"PowerEdge R750\"]`. What the inspection finds otherwise is a warning of " +
 				"each plan, and **keeps a machine that is not in the pool out of it**. Memory and disks may differ by 2 %. Costs up to " +
-				"three requests after each inspection. See [Check a delivery](../guides/check-a-delivery.md). Needs API 1.81.",
+				"three requests after each inspection. See [Accept a delivery](../guides/accept-a-delivery.md). Needs API 1.81.",
 		},
 		feature: func(config *model) framework.Feature {
 			return framework.Feature{Used: !config.ExpectHardware.IsNull(), Since: api.VersionInventory, Name: path.Root("expect_hardware")}

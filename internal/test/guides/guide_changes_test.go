@@ -302,10 +302,10 @@ func TestFakeGuide_forgottenMachinesAreTakenBack(t *testing.T) {
 }
 
 // The guide keeps a new machine without a DIMM out of the pool, and lets it in after its repair and another inspection.
-func TestFakeGuide_deliveryIsChecked(t *testing.T) {
+func TestFakeGuide_deliveryIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	w := workspace(t, s, examples+"/guides/check-a-delivery")
+	w := workspace(t, s, examples+"/guides/accept-a-delivery")
 	w.Setenv("TF_VAR_bmc_password", "the password")
 	defer destroy(t, w)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Hardware is not as expected", "128 of 144 GiB of memory: a DIMM is missing",
@@ -318,7 +318,8 @@ func TestFakeGuide_deliveryIsChecked(t *testing.T) {
 	s.Fake.SetInventory("rack1-12", inventory, nil)
 	replaceIn(t, w, "main.tf", "inspect         = true", "inspect         = true\n  inspect_triggers = { repaired = \"2026-11-29\" }")
 	w.Must("apply", "-auto-approve")
-	if state := s.Node("rack1-12")["provision_state"]; state != "available" {
-		t.Errorf("the machine is %v", state)
+	node := s.Node("rack1-12")
+	if _, qualified := node["extra"].(map[string]any)["terraform_metal_qualification"]; node["provision_state"] != "available" || !qualified {
+		t.Errorf("the machine is %v, qualified %t", node["provision_state"], qualified)
 	}
 }

@@ -153,6 +153,40 @@ run "machines_of_a_kind_are_serviced_in_the_turns_of_their_role" {
   }
 }
 
+run "machines_of_a_kind_are_accepted_by_its_model" {
+  command = plan
+
+  variables {
+    csv           = "name,driver,hardware\nrack9-01,fake-hardware,gpu\nrack9-02,fake-hardware,old\n"
+    hardware_lock = "{\"Rack One\": {\"memory_mb\": 147456, \"disks\": [{\"count\": 2, \"type\": \"ssd\"}]}, \"Rack Two\": {\"cpus\": 8}}"
+    hardware = {
+      gpu = { model = "Rack One", qualification = { runbook = "burn-in", valid_for = "90d" } }
+      old = { model = "Rack Two" }
+    }
+  }
+
+  assert {
+    condition     = metal_host.machine["rack9-01"].expect_hardware.memory_mb == 147456 && metal_host.machine["rack9-02"].expect_hardware.cpus == 8
+    error_message = "The hosts of a kind must expect its model."
+  }
+  assert {
+    condition     = metal_host.machine["rack9-01"].qualification.runbook == "burn-in" && metal_host.machine["rack9-02"].qualification == null
+    error_message = "The hosts of a kind must have its qualification."
+  }
+}
+
+run "a_model_that_is_not_in_the_lock_file_is_refused" {
+  command = plan
+
+  variables {
+    csv           = "name,driver,hardware\nrack9-01,fake-hardware,gpu\n"
+    hardware_lock = "{\"Rack One\": {\"cpus\": 8}}"
+    hardware      = { gpu = { model = "Rack Two" } }
+  }
+
+  expect_failures = [metal_host.machine["rack9-01"]]
+}
+
 run "a_ready_check_of_a_machine_without_address_is_refused" {
   command = plan
 

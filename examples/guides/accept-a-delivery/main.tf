@@ -25,4 +25,18 @@ resource "metal_host" "rack1_12" {
   target_state    = "available"
   inspect         = true
   expect_hardware = jsondecode(file("${path.module}/hardware.lock.json"))["Rack One"]
+
+  qualification = {
+    steps = [
+      { interface = "deploy", step = "burnin_cpu" },
+      { interface = "deploy", step = "burnin_memory" },
+      { interface = "deploy", step = "burnin_disk" }, # erases all disks
+    ]
+    parameters = jsonencode({
+      agent_burnin_cpu_timeout      = 3600 # seconds
+      agent_burnin_vm_timeout       = 3600
+      agent_burnin_fio_disk_runtime = 3600
+    })
+    valid_for = "90d"
+  }
 }
