@@ -201,7 +201,8 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 		case !erase && len(erasing) > 0:
 			return m.refuse("%s", strings.Join(erasing, ", ")+MayErase)
 		case len(kept) > 0 && slices.Contains(erasing, burnsDisks):
-			return m.refuse("%s would write to all its disks, also to those that skip_block_devices keeps: %s", burnsDisks, disks.Names(kept))
+			return m.refuse("%s would write to all its disks, also to those that skip_block_devices keeps: %s", burnsDisks,
+				disks.Names(kept))
 		}
 	}
 	return m.RunSteps(ctx, false, order, timeout)

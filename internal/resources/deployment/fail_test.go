@@ -78,8 +78,7 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// An image that its server does not have, and a server that does not answer, are the reasons of the failure. Real Ironics say so in their own
-// words.
+// An image that its server does not have, and a server that does not answer, are the reasons of the failure, in the words of real Ironics.
 func TestAccBMC_missingImageNamesTheReason(t *testing.T) {
 	t.Parallel()
 	words := "" // of the fake

@@ -28,7 +28,7 @@ func (r *rack) wantReason(w *acctest.Workspace, host, id, config string) {
 	r.t.Logf("Ironic says %q, and %v", r.Node(host)["last_error"], events[len(events)-1])
 }
 
-// TestMetal_aBMCThatIsNotReachedNamesTheReason enrolls a machine whose BMC refuses the log-in, and another one whose certificate nobody knows.
+// TestMetal_aBMCThatIsNotReachedNamesTheReason enrolls a machine with a BMC whose certificate nobody knows, and that refuses the log-in.
 func TestMetal_aBMCThatIsNotReachedNamesTheReason(t *testing.T) {
 	t.Parallel()
 	r := startRack(t, provisioning)

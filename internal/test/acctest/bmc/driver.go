@@ -125,7 +125,8 @@ func (c *client) send(method, path string, body map[string]any) string {
 	if err != nil {
 		words := err.Error()
 		if unknown := new(tls.CertificateVerificationError); errors.As(err, &unknown) {
-			words = "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: " + unknown.Error() + "'))"
+			words = fmt.Sprintf("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: %v'))",
+				unknown)
 		}
 		c.failure = fmt.Sprintf("Redfish connection failed for node %s: Unable to connect to %s. Error: %s", c.node.UUID, url, words)
 		return ""
