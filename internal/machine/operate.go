@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -174,7 +176,11 @@ func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.
 // MayErase is the end of the sentence that refuses a cleaning with steps that erase disks.
 const MayErase = " would erase its disks. If that is what you want, set erase = true, or use metal clean --erase"
 
-// Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true.
+// burnsDisks is a step of Ironic's agent that writes to all disks, whatever skip_block_devices says (reference/ironic.md#burn-in).
+const burnsDisks = "deploy.burnin_disk"
+
+// Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true, and always
+// those that would erase disks that the node keeps.
 func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, timeout time.Duration) error {
 	if err := m.awaitEnd(ctx, time.Now().Add(timeout), timeout); err != nil {
 		return err
@@ -186,13 +192,17 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = " +
 			"\"manageable\" on its metal_host, or use metal manage")
 	}
-	if !erase {
+	kept := disks.HintsOf(m.node.Properties)
+	if !erase || len(kept) > 0 {
 		erasing, err := m.site.ErasingSteps(ctx, order)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(erasing) > 0 {
+		case !erase && len(erasing) > 0:
 			return m.refuse("%s", strings.Join(erasing, ", ")+MayErase)
+		case len(kept) > 0 && slices.Contains(erasing, burnsDisks):
+			return m.refuse("%s would write to all its disks, also to those that skip_block_devices keeps: %s", burnsDisks,
+				disks.Names(kept))
 		}
 	}
 	return m.RunSteps(ctx, false, order, timeout)

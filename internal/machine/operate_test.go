@@ -139,6 +139,36 @@ func TestErases_knowsStepsByName(t *testing.T) {
 	}
 }
 
+// Ironic's agent burns in all disks. A machine that keeps some is not cleaned with that, whatever the caller says.
+func TestClean_leavesKeptDisks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		step, kept string
+		refused    bool
+	}{
+		"it keeps a disk":      {"burnin_disk", "D2", true},
+		"it keeps none":        {"burnin_disk", "", false},
+		"another step":         {"burnin_cpu", "D2", false},
+		"a step that keeps it": {"erase_devices", "D2", false},
+	} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := operable("manageable")
+			if tt.kept != "" {
+				fake.Set("node-000", "properties", map[string]any{"skip_block_devices": []any{map[string]any{"serial": tt.kept}}})
+			}
+			m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
+			if err != nil {
+				t.Fatal(err)
+			}
+			order := ironic.Order{Steps: []ironic.CleanStep{{Interface: "deploy", Step: tt.step}}}
+			err = m.Clean(t.Context(), order, true, time.Hour)
+			if failure.Is(err, machine.KindRefused) != tt.refused { // the fake has no agent with these steps, and fails otherwise
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
 // Another client begins to deploy the machine after this run has decided to reach it. An NMI would crash the ramdisk, and other media would
 // take it away.
 func TestOperate_leavesOthersDeployment(t *testing.T) {

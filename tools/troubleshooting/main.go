@@ -81,7 +81,7 @@ func reasons(root string) (string, error) {
 		case strings.HasPrefix(f[7], "passes "):
 			f[1] += "; may pass by itself"
 		}
-		fmt.Fprintf(&page, "\n## %s\n\n**%s** %s\n\n* Blame: %s\n* Causes: %s\n* Where to look: %s\n", f[0], f[2], f[3], f[1], f[4], f[5])
+		fmt.Fprintf(&page, "\n## %s\n\n**%s** %s\n\n* Blame: %s\n* Causes: %s\n* Look: %s\n", f[0], f[2], f[3], f[1], f[4], f[5])
 	}
 	return page.String(), nil
 }

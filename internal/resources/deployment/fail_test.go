@@ -2,8 +2,12 @@ package deployment_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -71,5 +75,36 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
+}
+
+// An image that its server does not have, and a server that does not answer, are the reasons of the failure, in the words of real Ironics.
+func TestAccBMC_missingImageNamesTheReason(t *testing.T) {
+	t.Parallel()
+	words := "" // of the fake
+	s := site.StartWithBMCs(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+		if verb == "active" {
+			return words
+		}
+		return ""
+	}}) // the other real Ironics have no use for an image
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	node := site.AddNode(t, s, "n1", map[string]any{"deploy_interface": "direct", "boot_interface": "fake", "automated_clean": false})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node),
+		fmt.Sprintf("image = { url = %q, checksum = %q }", server.URL+"/none.img", acctest.Checksum("none"))))
+	validation := "Validation of image href " + server.URL + "/none.img failed, reason: "
+	fails := func(id, fake string) {
+		t.Helper()
+		words = validation + fake
+		acctest.Fails(t, w, acctest.Apply(), reason.ByID(id).Meaning, "Validation of image href", fake)
+		if got := acctest.Deployed(t, w).Values["failure"].(map[string]any)["reason"]; got != id {
+			t.Errorf("failure.reason is %v, want %s", got, id)
+		}
+		t.Logf("Ironic says %q", s.Node(node)["last_error"])
+	}
+	fails("image-404", "Got HTTP code 404 instead of 200 in response to HEAD request.")
+	server.Close()
+	fails("image-unreachable", "HTTPConnectionPool")
 	w.Must("destroy", "-auto-approve")
 }

@@ -222,7 +222,7 @@ func TestAccBMC_certificateIsVerified(t *testing.T) {
 	s := site.StartWithBMCs(t, nil)
 	b := bmc.StartSecure(t, s, "m", fakebmc.Config{})
 	w := acctest.NewWorkspace(t, onBMC(s, b.Block("verify_ca = true")))
-	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "certificate")
+	acctest.Fails(t, w, acctest.Apply(), `is in state "enroll"`, "Unable to connect", "TLS to the BMC fails. Set bmc.verify_ca")
 	w.Configure(onBMC(s, b.Block("verify_ca = false")))
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)

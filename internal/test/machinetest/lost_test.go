@@ -142,6 +142,7 @@ func TestMetal_lostRecordsAreRestoredBesideRunningMachines(t *testing.T) {
 		r.restoreBackup()
 		s.idle.awaitSyncs()
 	})
+	r.configure(patient) // for the tests that follow
 }
 
 // loss is three machines whose records Ironic loses.

@@ -48,6 +48,7 @@ type Machine struct {
 	power  *power // nil while the machine is off
 	medium string // the file in the CD drive; "" if it is empty
 	media  int    // number of the last medium
+	bad    bool   // the second disk
 }
 
 // power is the time from power on to power off.
@@ -107,6 +108,13 @@ func (*Machine) DataWWN() string { return fmt.Sprintf("0x%x", dataWWN) }
 
 // DataSerial returns the serial number of the second disk.
 func (m *Machine) DataSerial() string { return m.config.Serial + "-data" }
+
+// SpoilData makes writes to the second disk fail 8 MiB behind its begin, from the next boot on. What is read is as before.
+func (m *Machine) SpoilData() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bad = true
+}
 
 // Console returns the name of the file with everything that the machine wrote to its serial console.
 func (m *Machine) Console() string { return m.file("console.log") }
@@ -395,7 +403,13 @@ func (m *Machine) arguments(boot fakebmc.Boot) []string {
 		"-netdev", network, "-device", card+index("network"),
 	)
 	if c.DataBytes > 0 {
-		args = append(args, "-drive", "if=none,id=data,format=raw,cache=unsafe,discard=unmap,file="+m.Data(),
+		file := "file=" + m.Data()
+		if m.bad {
+			const rule = ",file.inject-error.0."
+			file = "werror=report,file.driver=blkdebug,file.image.driver=file,file.image.filename=" + m.Data() +
+				rule + "event=none" + rule + "iotype=write" + rule + "errno=5" + rule + "sector=16384"
+		}
+		args = append(args, "-drive", "if=none,id=data,format=raw,cache=unsafe,discard=unmap,"+file,
 			"-device", fmt.Sprintf("scsi-hd,drive=data,serial=%s,wwn=%d", m.DataSerial(), dataWWN))
 	}
 	if boot.Mode == modeUEFI {

@@ -105,3 +105,17 @@ func TestMonitor_tellsARestartFromAPowerOff(t *testing.T) {
 		}
 	}
 }
+
+// A spoiled disk fails writes, and nothing else.
+func TestMachine_spoiledDiskFailsWrites(t *testing.T) {
+	t.Parallel()
+	m := &Machine{config: Config{DataBytes: 1 << 30}}
+	const rule = "inject-error.0.iotype=write"
+	if line := strings.Join(m.arguments(fakebmc.Boot{}), " "); strings.Contains(line, rule) {
+		t.Errorf("a new disk fails: %s", line)
+	}
+	m.SpoilData()
+	if line := strings.Join(m.arguments(fakebmc.Boot{}), " "); strings.Count(line, rule) != 1 || !strings.Contains(line, "serial=-data") {
+		t.Errorf("a spoiled disk is %s", line)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,7 +123,12 @@ func (c *client) send(method, path string, body map[string]any) string {
 	transport := &http.Transport{TLSClientConfig: c.trust(), DisableKeepAlives: true}
 	resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(req)
 	if err != nil {
-		c.failure = fmt.Sprintf("Redfish connection failed for node %s: Unable to connect to %s. Error: %v", c.node.UUID, url, err)
+		words := err.Error()
+		if unknown := new(tls.CertificateVerificationError); errors.As(err, &unknown) {
+			words = fmt.Sprintf("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: %v'))",
+				unknown)
+		}
+		c.failure = fmt.Sprintf("Redfish connection failed for node %s: Unable to connect to %s. Error: %s", c.node.UUID, url, words)
 		return ""
 	}
 	defer resp.Body.Close()
