@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -134,8 +135,14 @@ func (p *plan) qualifies() bool {
 // qualification returns the step. Its steps may erase disks.
 func (p *plan) qualification() Step { return Step{Do: DoQualify, Cost: decide.Clean} }
 
-// warnQualification says what the qualification does to the machine.
+// warnQualification says what the qualification does to the machine, and refuses one that would erase disks that are to be kept.
 func (p *plan) warnQualification() {
+	burns := slices.ContainsFunc(p.Qualification.V.Steps, func(s ironic.CleanStep) bool { return s.String() == machine.BurnsDisks })
+	if burns && len(p.Skips.V) > 0 {
+		p.refuse(decide.At("qualification", "steps"), "Burn-in would erase kept disks", fmt.Sprintf("Host %s keeps disks with "+
+			"skip_block_devices, and %s writes to all disks of a machine, whatever that says. Remove the step, or skip_block_devices.",
+			p.Label, machine.BurnsDisks))
+	}
 	if !p.costs(DoQualify) {
 		return
 	}

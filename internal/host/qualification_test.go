@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -81,6 +82,18 @@ func TestDecide_qualificationOfNew(t *testing.T) {
 		if p.Has(host.DoQualify) != (test.cleanings > 0) || p.Forecast.Cleanings != decide.Known(test.cleanings) ||
 			!strings.Contains(details(p), test.says) {
 			t.Errorf("%+v:\n%s", test, describe(w, host.Seen{New: true}, p))
+		}
+	}
+}
+
+// Ironic's agent burns in all disks: a plan refuses that where the host keeps some.
+func TestDecide_qualificationKeepsDisks(t *testing.T) {
+	t.Parallel()
+	for step, refused := range map[string]bool{"burnin_disk": true, "burnin_cpu": false} {
+		w, s := tell(t, "target_state=available", "state=available")
+		w.Qualification, w.Skips = burnIn(step), decide.Known([]disks.Hint{{"serial": "D2"}})
+		if p := host.Decide(w, s); strings.Contains(details(p), "keeps disks") != refused {
+			t.Errorf("%s:\n%s", step, describe(w, s, p))
 		}
 	}
 }

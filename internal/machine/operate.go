@@ -176,8 +176,8 @@ func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.
 // MayErase is the end of the sentence that refuses a cleaning with steps that erase disks.
 const MayErase = " would erase its disks. If that is what you want, set erase = true, or use metal clean --erase"
 
-// burnsDisks is a step of Ironic's agent that writes to all disks, whatever skip_block_devices says (reference/ironic.md#burn-in).
-const burnsDisks = "deploy.burnin_disk"
+// BurnsDisks is a step of Ironic's agent that writes to all disks, whatever skip_block_devices says (reference/ironic.md#burn-in).
+const BurnsDisks = "deploy.burnin_disk"
 
 // Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true, and always
 // those that would erase disks that the node keeps.
@@ -192,20 +192,28 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = " +
 			"\"manageable\" on its metal_host, or use metal manage")
 	}
-	kept := disks.HintsOf(m.node.Properties)
-	if !erase || len(kept) > 0 {
-		erasing, err := m.site.ErasingSteps(ctx, order)
-		switch {
-		case err != nil:
-			return err
-		case !erase && len(erasing) > 0:
-			return m.refuse("%s", strings.Join(erasing, ", ")+MayErase)
-		case len(kept) > 0 && slices.Contains(erasing, burnsDisks):
-			return m.refuse("%s would write to all its disks, also to those that skip_block_devices keeps: %s", burnsDisks,
-				disks.Names(kept))
-		}
+	if err := m.refuseErasing(ctx, order, erase); err != nil {
+		return err
 	}
 	return m.RunSteps(ctx, false, order, timeout)
+}
+
+// refuseErasing refuses steps that erase disks, unless erase, and those that would erase disks that the node keeps.
+func (m *Machine) refuseErasing(ctx context.Context, order ironic.Order, erase bool) error {
+	kept := disks.HintsOf(m.node.Properties)
+	if erase && len(kept) == 0 {
+		return nil
+	}
+	erasing, err := m.site.ErasingSteps(ctx, order)
+	switch {
+	case err != nil:
+		return err
+	case !erase && len(erasing) > 0:
+		return m.refuse("%s", strings.Join(erasing, ", ")+MayErase)
+	case slices.Contains(erasing, BurnsDisks):
+		return m.refuse("%s would write to all its disks, also to those that skip_block_devices keeps: %s", BurnsDisks, disks.Names(kept))
+	}
+	return nil
 }
 
 // Abort ends an operation that waits for the machine or is held, and waits until Ironic has done that.

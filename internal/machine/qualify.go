@@ -25,6 +25,9 @@ func (m *Machine) Qualify(ctx context.Context, recipe notes.Recipe, quarantines 
 	if err := m.refuseUsed("cleans"); err != nil {
 		return err
 	}
+	if err := m.refuseErasing(ctx, recipe.Order(), true); err != nil {
+		return err
+	}
 	was := notes.QualificationOf(m.node)
 	if was != nil && !was.Begun.IsZero() {
 		ended, err := m.endBegun(ctx, was, timeout)

@@ -348,7 +348,7 @@ func delivered(memory int, settings object) configuration {
 func qualified(settings object) configuration {
 	config := one("metal_host.a", bmcHost("a")).more("metal_host.a", object{
 		"hardware_interfaces": object{"deploy": "direct"}, "qualification": object{
-			"steps":      []any{object{"interface": "deploy", "step": "burnin_cpu"}, object{"interface": "deploy", "step": "burnin_disk"}},
+			"steps":      []any{object{"interface": "deploy", "step": "burnin_cpu", "args": "{}"}, object{"interface": "deploy", "step": "burnin_disk"}},
 			"parameters": `{"agent_burnin_cpu_timeout":60}`, "valid_for": "1d", "on_failure": "retry", "timeout": "12h",
 		},
 	})

@@ -62,6 +62,13 @@ func siteScenes() []scene {
 		},
 		{name: "a machine is burned in", to: qualified(object{})},
 		{
+			name: "a machine is burned in by a runbook", to: one("metal_runbook.a", object{
+				"name": "CUSTOM_1", "traits": []any{"CUSTOM_1"}, "steps": []any{object{"interface": "deploy", "step": "burnin_cpu"}},
+			}).plus(qualified(object{
+				"traits": []any{"CUSTOM_1"}, "qualification": object{"runbook": reference{"metal_runbook.a", "name"}, "on_failure": "retry"},
+			})),
+		},
+		{
 			name: "a qualification lapses", from: []configuration{qualified(object{})}, to: qualified(object{}),
 			before: func(*site) { <-time.After(25 * time.Hour) },
 		},
