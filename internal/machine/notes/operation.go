@@ -31,7 +31,7 @@ const (
 // noted are the commands that write a note, with its goal. A tenant may write notes, too, so that others are no notes: what a note says is
 // shown as a command to run.
 var noted = map[string][]Goal{
-	"inspect": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
+	"inspect": {GoalAvailable}, "qualify": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
 	"virtual-media attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia +
 		Goal(ironic.DeviceFloppy)},
 }

@@ -51,7 +51,7 @@ var table = []struct {
 			"user's own project",
 	},
 	{
-		KeyOperation, sayOperation, inExtra, "`metal` refuses other commands for an hour, and proposes to end one of four",
+		KeyOperation, sayOperation, inExtra, "`metal` refuses other commands for an hour, and proposes to end one of five",
 		"known commands only, no older than a day",
 	},
 	{
