@@ -76,5 +76,4 @@ func TestFakeCapacityDataSource_countsNotQualified(t *testing.T) {
 				"available": knownvalue.Int64Exact(4), "not_qualified": knownvalue.Int64Exact(2),
 			}),
 		})))
-	test(t, s.Provider()+data("metal_capacity", "c", `qualified_within = "soon"`), "Not an age")
 }
