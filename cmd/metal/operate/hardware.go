@@ -147,27 +147,22 @@ func newQualify(s *cli.Settings) *cobra.Command {
 
 // recipe returns how machines qualify; empty if no flag says it.
 func (f *orderFlags) recipe(cmd *cobra.Command, parameters string) (recipe notes.Recipe, err error) {
-	if f.steps != "" || f.runbook != "" {
-		order, err := f.order(cmd)
-		if err != nil {
-			return recipe, err
-		}
-		recipe.Runbook, recipe.Steps = order.Runbook, order.Steps
-	} else if parameters != "" {
-		return recipe, errors.New("--parameters needs --steps or --runbook")
-	}
-	if parameters == "" {
+	if f.steps == "" && f.runbook == "" && parameters == "" {
 		return recipe, nil
 	}
-	if err := document.Decode([]byte(parameters), &recipe.Parameters); err != nil {
-		return recipe, fmt.Errorf("--parameters: it is no JSON object: %w", err)
+	order, err := f.order(cmd)
+	recipe.Runbook, recipe.Steps = order.Runbook, order.Steps
+	if err != nil || parameters == "" {
+		return recipe, err
 	}
+	wrong := document.Decode([]byte(parameters), &recipe.Parameters) != nil
 	for key := range recipe.Parameters {
-		if !notes.IsBurnInKey(key) {
-			return recipe, fmt.Errorf("--parameters: %q does not begin with agent_burnin_", key)
-		}
+		wrong = wrong || !notes.IsBurnInKey(key)
 	}
-	return recipe, nil
+	if wrong {
+		err = errors.New("--parameters must be a JSON object whose keys begin with agent_burnin_")
+	}
+	return recipe, err
 }
 
 const aboutService = `metal service runs steps on deployed machines, brings them back to active, and waits for that. The system of a machine restarts,
