@@ -22,8 +22,8 @@ func qualificationAttributes() map[string]schema.Attribute {
 func qualificationSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, Attributes: qualificationAttributes(),
-		MarkdownDescription: "The last qualification of the machine, by a `metal_host` or `metal qualify`; null if there was none. It is a " +
-			"note in `extra` of the node, which members of its owner and of its lessee may edit.",
+		MarkdownDescription: "The last qualification of the machine, by a `metal_host` or `metal qualify`; null if there was none. It is " +
+			"a note in `extra` of the node, which members of its owner and of its lessee may edit.",
 	}
 }
 

@@ -29,7 +29,9 @@ func TestFakeHostDataSource_qualification(t *testing.T) {
 			map[string]any{"failed": "2026-11-26T03:00:00Z", "words": "a bad disk", "runbook": "burn-in"},
 			map[string]knownvalue.Check{"failed_at": text("2026-11-26T03:00:00Z"), "words": text("a bad disk"), "runbook": text("burn-in")},
 		},
-		"begun":  {map[string]any{"begun": "2026-11-26T03:00:00Z", "runbook": "burn-in"}, map[string]knownvalue.Check{"runbook": text("burn-in")}},
+		"begun": {
+			map[string]any{"begun": "2026-11-26T03:00:00Z", "runbook": "burn-in"}, map[string]knownvalue.Check{"runbook": text("burn-in")},
+		},
 		"forged": {"yes", nil},
 	} {
 		s.Fake.Set(addNode(t, s, name, nil), "extra", map[string]any{notes.KeyQualification: tt.note})

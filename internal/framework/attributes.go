@@ -122,7 +122,7 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 				MarkdownDescription: "Whether the last inspection must have found what `expect_hardware` of the `metal_host` demands. " +
 					"Needs API 1.81.",
 			},
-			"qualified_within": text("Age, such as `90d` or `12h`, that the last passed `qualification` of the machine may have.", Age),
+			"qualified_within": text("Greatest age of the last passed `qualification`, such as `90d`.", Age),
 		},
 	}
 }

@@ -68,7 +68,8 @@ func TestQualify_decides(t *testing.T) {
 		"reserved":          {of, node("available", reserved), planned{refused: true, says: "metal release"}},
 		"cleaned by others": {of, node("clean wait"), planned{refused: true, says: "in progress"}},
 		"begun": {again, node("clean wait", begun), planned{
-			harm: operate.Erases, says: "takes what has come of the qualification by deploy.burnin_disk, which began at 2026-11-24T03:00:00Z",
+			harm: operate.Erases,
+			says: "takes what has come of the qualification by deploy.burnin_disk, which began at 2026-11-24T03:00:00Z",
 		}},
 		"killed while it runs": {again, node("clean wait", begun, left), planned{harm: operate.Erases, says: "available again"}},
 		"killed after the steps": {
