@@ -17,7 +17,8 @@ import (
 
 // needs are the arguments of the commands that do not work on a node alone.
 var needs = map[string][]string{
-	"clean": {"--steps", "bios.factory_reset"}, "service": {"--steps", "bios.factory_reset"}, "rescue": {"--password-file", "-"},
+	"clean": {"--steps", "bios.factory_reset"}, "service": {"--steps", "bios.factory_reset"},
+	"qualify": {"--steps", "deploy.burnin_cpu,deploy.burnin_disk"}, "rescue": {"--password-file", "-"},
 	"virtual-media attach": {"--image-url", "http://images.test/a.iso"}, "boot-device set": {"pxe"},
 }
 

@@ -158,13 +158,13 @@ func meets(ctx context.Context, site *machine.Site, r *Request, a *ironic.Alloca
 		if err != nil {
 			return false, err
 		}
-		v := r.Require.judge(node, nil)
+		v := r.Require.judge(node, nil, site.Ironic.ServerNow())
 		if v.asks != "" {
 			inventory, _, err := inventoryOf(ctx, site, node, inventoriesOfRun)
 			if err != nil {
 				return false, err
 			}
-			v = r.Require.judge(node, inventory)
+			v = r.Require.judge(node, inventory, site.Ironic.ServerNow())
 		}
 		if v != (verdict{}) {
 			return false, nil
@@ -354,9 +354,9 @@ func compared(properties map[string]any) map[string]any {
 // Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory or a note could tell, as of cables.
 func (n ReservedNode) Lacks(r *Requirements) string {
 	facts := *r
-	facts.Cabling, facts.HardwareAsExpected = false, false
+	facts.Cabling, facts.HardwareAsExpected, facts.QualifiedWithin = false, false, ""
 	node := &ironic.Node{UUID: n.UUID, Name: n.Name, ConductorGroup: n.Group, Properties: n.Properties}
-	return facts.judge(node, nil).lacks
+	return facts.judge(node, nil, time.Time{}).lacks
 }
 
 // Label names the node in messages.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
@@ -51,7 +52,7 @@ func examine(ctx context.Context, site *machine.Site, r Request, all map[string]
 	most int,
 ) (census Census, free []*ironic.Node, err error) {
 	stock := stockOf(site)
-	census, fit, open := sift(r, all)
+	census, fit, open := sift(r, all, site.Ironic.ServerNow())
 	census.Partial = site.Ironic.Project() != ""
 	free = stock.free(fit)
 	for _, node := range inRunOrder(site, open) {
@@ -66,7 +67,7 @@ func examine(ctx context.Context, site *machine.Site, r Request, all map[string]
 			continue // the inventories of others may be read already
 		}
 		census.Unread--
-		switch v := r.Require.judge(node, inventory); {
+		switch v := r.Require.judge(node, inventory, site.Ironic.ServerNow()); {
 		case v.lacks != "":
 			census.Lacks[v.lacks]++
 		case v.asks != "":
@@ -80,8 +81,8 @@ func examine(ctx context.Context, site *machine.Site, r Request, all map[string]
 }
 
 // sift applies Ironic's matching rules (reference/ironic.md#candidates-of-an-allocation) and the requirements to all nodes. It returns
-// the nodes that match, and those whose inventory decides.
-func sift(r Request, all map[string]*ironic.Node) (census Census, fit, open []*ironic.Node) {
+// the nodes that match, and those whose inventory decides. now is by the clock of the site.
+func sift(r Request, all map[string]*ironic.Node, now time.Time) (census Census, fit, open []*ironic.Node) {
 	state, candidates := nodes.Available, expect.CandidatesOf(r.AllocationSpec)
 	if r.Node != "" {
 		state = nodes.Active
@@ -120,7 +121,7 @@ func sift(r Request, all map[string]*ironic.Node) (census Census, fit, open []*i
 			census.Matching++
 			fit = append(fit, node)
 		default:
-			switch v := r.Require.judge(node, nil); {
+			switch v := r.Require.judge(node, nil, now); {
 			case v.lacks != "":
 				census.Lacks[v.lacks]++
 			case v.asks != "":

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
@@ -41,7 +42,7 @@ func site() map[string]*ironic.Node {
 
 // countMismatches counts the nodes that match what Ironic matches itself.
 func countMismatches(spec ironic.AllocationSpec, all map[string]*ironic.Node) Census {
-	census, _, _ := sift(Request{AllocationSpec: spec}, all)
+	census, _, _ := sift(Request{AllocationSpec: spec}, all, time.Time{})
 	return census
 }
 

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -31,6 +33,7 @@ type Requirements struct {
 	Exclude               []string // names or UUIDs
 	Cabling               bool     // the cables end where the metal_host of the node expects them
 	HardwareAsExpected    bool     // the hardware is what the metal_host of the node expects
+	QualifiedWithin       string   // the age that the last qualification may have, such as "90d"
 }
 
 // DiskType is a kind of disk.
@@ -47,7 +50,9 @@ const (
 func DiskTypes() []string { return []string{string(DiskHDD), string(DiskSSD), string(DiskNVMe)} }
 
 // needsAllFields reports whether the requirements compare notes on nodes, which a list with the usual fields lacks.
-func (r *Requirements) needsAllFields() bool { return r != nil && (r.Cabling || r.HardwareAsExpected) }
+func (r *Requirements) needsAllFields() bool {
+	return r != nil && (r.Cabling || r.HardwareAsExpected || r.QualifiedWithin != "")
+}
 
 // comparedProperties are the properties of a node that requirements compare.
 var comparedProperties = []string{"cpus", "memory_mb", "local_gb", "cpu_arch", "capabilities", "manufacturer", "vendor", "product"}
@@ -64,13 +69,13 @@ type demand struct {
 }
 
 // judge compares a node with the requirements. It uses the inventory for facts that properties lack; inventory is nil if the node has
-// none, or if it was not read yet.
-func (r *Requirements) judge(node *ironic.Node, inventory *ironic.Inventory) (v verdict) {
-	cables := r.ofCables(node, inventory)
+// none, or if it was not read yet. now is by the clock of the site.
+func (r *Requirements) judge(node *ironic.Node, inventory *ironic.Inventory, now time.Time) (v verdict) {
+	proven := []demand{r.ofQualification(node, inventory, now), r.ofCables(node, inventory)}
 	if inventory == nil {
 		inventory = &ironic.Inventory{}
 	}
-	for _, d := range append(append(r.ofNode(node), r.ofHardware(node.Properties, inventory)...), cables) {
+	for _, d := range slices.Concat(r.ofNode(node), r.ofHardware(node.Properties, inventory), proven) {
 		switch d.met {
 		case expect.No:
 			return verdict{lacks: d.lack}
@@ -134,6 +139,19 @@ func proofOf(node *ironic.Node) demand {
 		return demand{"hardware_as_expected", "not compared with expect_hardware since their inspection", expect.No}
 	}
 	return demand{"hardware_as_expected", "other hardware than expected", yesIf(len(note.Differences) == 0)}
+}
+
+// ofQualification returns the demand for a machine that has proven not long ago that it is fit for work, and is the same since.
+func (r *Requirements) ofQualification(node *ironic.Node, i *ironic.Inventory, now time.Time) demand {
+	within, isSet := clock.ParseAge(r.QualifiedWithin)
+	if !isSet {
+		return demand{met: expect.Yes}
+	}
+	holds, known := notes.QualificationOf(node).Holds(node, i, within, now)
+	if !known {
+		return demand{attribute: "qualified_within"}
+	}
+	return demand{"qualified_within", "not qualified within " + r.QualifiedWithin, yesIf(holds)}
 }
 
 // ofCables returns the demand for right cables. A node whose host expects nothing of its cables does not meet it.

@@ -98,7 +98,7 @@ func TestRequirements_compareNodes(t *testing.T) {
 		"excluded by UUID":   {Requirements{Exclude: []string{"id"}}, nil, nil, verdict{lacks: "in exclude"}},
 	} {
 		node := &ironic.Node{UUID: "id", Name: "n1", ConductorGroup: "rack1", Properties: tc.properties}
-		if got := tc.require.judge(node, tc.inventory); got != tc.want {
+		if got := tc.require.judge(node, tc.inventory, time.Time{}); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestRequirements_compareCables(t *testing.T) {
 		"a note of another client": {"leaf-1", heard("Eth1/1", true), verdict{lacks: "without expect_neighbor"}},
 	} {
 		node := &ironic.Node{Extra: map[string]any{"terraform_metal_cabling": tc.note}}
-		if got := (&Requirements{Cabling: true}).judge(node, tc.inventory); got != tc.want {
+		if got := (&Requirements{Cabling: true}).judge(node, tc.inventory, time.Time{}); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}
@@ -169,11 +169,59 @@ func TestJudge_hardwareAsExpected(t *testing.T) {
 		if test.note != "" {
 			node.Extra[notes.KeyHardware] = json.RawMessage(test.note)
 		}
-		if v := (&Requirements{HardwareAsExpected: true}).judge(node, nil); v.lacks != test.want || v.asks != "" {
+		if v := (&Requirements{HardwareAsExpected: true}).judge(node, nil, time.Time{}); v.lacks != test.want || v.asks != "" {
 			t.Errorf("%s: %+v, want %q", test.note, v, test.want)
 		}
-		if v := (&Requirements{}).judge(node, nil); v.lacks != "" {
+		if v := (&Requirements{}).judge(node, nil, time.Time{}); v.lacks != "" {
 			t.Errorf("%s: nothing is required, and %+v", test.note, v)
+		}
+	}
+}
+
+// A machine is qualified if it has passed within the time, and is the same machine since. The inventory tells that after an inspection.
+func TestJudge_qualifiedWithin(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)
+	const passed = `{"passed": "2026-11-29T10:00:00Z", "inspected": "2026-11-29T08:00:00Z", "serial": "S1"}`
+	const lacks = "not qualified within 1d"
+	serial := func(number string) *ironic.Inventory {
+		i := &ironic.Inventory{}
+		i.System.Serial = number
+		return i
+	}
+	for name, test := range map[string]struct {
+		note      string
+		since     time.Duration // from the inspection of the note to the last one
+		inventory *ironic.Inventory
+		age       time.Duration // from the inspection of the note to the question
+		want      verdict
+	}{
+		"never":                      {"", 0, nil, 3 * time.Hour, verdict{lacks: lacks}},
+		"forged":                     {`"yes"`, 0, nil, 3 * time.Hour, verdict{lacks: lacks}},
+		"passed":                     {passed, 0, nil, 3 * time.Hour, verdict{}},
+		"passed, lapsed":             {passed, 0, nil, 27 * time.Hour, verdict{lacks: lacks}},
+		"passes in a time to come":   {passed, 0, nil, time.Hour, verdict{lacks: lacks}},
+		"failed":                     {`{"failed": "2026-11-29T10:00:00Z"}`, 0, nil, 3 * time.Hour, verdict{lacks: lacks}},
+		"in progress":                {`{"begun": "2026-11-29T10:00:00Z"}`, 0, nil, 3 * time.Hour, verdict{lacks: lacks}},
+		"inspected since, not read":  {passed, time.Hour, nil, 3 * time.Hour, verdict{asks: "qualified_within"}},
+		"inspected since, the same":  {passed, time.Hour, serial("S1"), 3 * time.Hour, verdict{}},
+		"inspected since, another":   {passed, time.Hour, serial("S2"), 3 * time.Hour, verdict{lacks: lacks}},
+		"inspected since, no serial": {passed, time.Hour, serial(""), 3 * time.Hour, verdict{lacks: lacks}},
+	} {
+		ended := at.Add(test.since)
+		node := &ironic.Node{UUID: "n", InspectionFinishedAt: &ended, Extra: map[string]any{}}
+		if test.note != "" {
+			node.Extra[notes.KeyQualification] = json.RawMessage(test.note)
+		}
+		within := &Requirements{QualifiedWithin: "1d"}
+		if v := within.judge(node, test.inventory, at.Add(test.age)); v != test.want {
+			t.Errorf("%s: %+v, want %+v", name, v, test.want)
+		}
+		if v := (&Requirements{}).judge(node, nil, at); v.lacks != "" {
+			t.Errorf("%s: nothing is required, and %+v", name, v)
+		}
+		if !within.needsAllFields() || (ReservedNode{UUID: "n"}).Lacks(within) != "" {
+			t.Errorf("%s: a list without notes decides", name)
 		}
 	}
 }

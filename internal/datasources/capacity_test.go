@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
@@ -33,6 +34,7 @@ func TestFakeCapacityDataSource_countsHosts(t *testing.T) {
 	class := func(total, available, allocated, maintenance, failed int64) knownvalue.Check {
 		return knownvalue.ObjectExact(map[string]knownvalue.Check{
 			"total": n(total), "available": n(available), "allocated": n(allocated), "in_maintenance": n(maintenance), "failed": n(failed),
+			"not_qualified": null,
 		})
 	}
 	for limit, counted := range map[string]struct{ busy, exempt int64 }{
@@ -51,4 +53,27 @@ func TestFakeCapacityDataSource_countsHosts(t *testing.T) {
 			)
 		})
 	}
+}
+
+// Of the free hosts of a class, those count as not qualified that have not passed within the time.
+func TestFakeCapacityDataSource_countsNotQualified(t *testing.T) {
+	s := site.StartFake(t, nil)
+	s.Fake.AddFleet(5, "gold")
+	passed := func(ago time.Duration) map[string]any {
+		return map[string]any{notes.KeyQualification: map[string]any{
+			"passed": time.Now().Add(-ago).UTC().Format(time.RFC3339), "inspected": "2026-11-01T01:00:00Z",
+		}}
+	}
+	for name, ago := range map[string]time.Duration{"node-000": time.Hour, "node-001": 50 * time.Hour, "node-002": time.Hour} {
+		s.Fake.Set(name, "inspection_finished_at", "2026-11-01T01:00:00+00:00")
+		s.Fake.Set(name, "extra", passed(ago))
+	}
+	s.Fake.Set("node-002", "inspection_finished_at", "2026-11-02T01:00:00+00:00") // only the inventory tells
+	s.Fake.Set("node-003", "maintenance", true)
+	test(t, s.Provider()+data("metal_capacity", "c", `qualified_within = "2d"`), "",
+		is("data.metal_capacity.c", "classes", knownvalue.MapExact(map[string]knownvalue.Check{
+			"gold": knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"available": knownvalue.Int64Exact(4), "not_qualified": knownvalue.Int64Exact(2),
+			}),
+		})))
 }

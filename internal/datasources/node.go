@@ -35,6 +35,7 @@ func nodeAttributes() map[string]schema.Attribute {
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to " +
 			"rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
 		"failure":          failureSchema(),
+		"qualification":    qualificationSchema(),
 		"traits":           keys("Traits of the node."),
 		"properties_json":  jsonAttribute("Properties of the node, as JSON. Decode it with `jsondecode`."),
 		"extra_json":       jsonAttribute("Data that clients stored with the node, as JSON. Notes of this provider are left out."),
@@ -64,6 +65,7 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
 		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired),
 		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError), "failure": framework.FailureValue(node),
+		"qualification":   qualificationValue(node),
 		"traits":          setValue(node.Traits),
 		"properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
 		"capabilities": capabilities(node),

@@ -34,6 +34,7 @@ type require struct {
 	Exclude        types.Set    `tfsdk:"exclude"`
 	Cabling        types.Bool   `tfsdk:"cabling"`
 	AsExpected     types.Bool   `tfsdk:"hardware_as_expected"`
+	Qualified      types.String `tfsdk:"qualified_within"`
 }
 
 // requirements returns what the attribute require demands; nil if it is null or unknown.
@@ -47,7 +48,7 @@ func requirements(ctx context.Context, value types.Object) *allocate.Requirement
 		DiskType: allocate.DiskType(r.DiskType.ValueString()), MinNICMbps: r.MinNICMbps.ValueInt64(), CPUArch: r.CPUArch.ValueString(),
 		Manufacturer: pattern(r.Manufacturer), Product: pattern(r.Product), Capabilities: StringMap(r.Capabilities),
 		ConductorGroup: r.ConductorGroup.ValueStringPointer(), Exclude: StringSet(r.Exclude), Cabling: r.Cabling.ValueBool(),
-		HardwareAsExpected: r.AsExpected.ValueBool(),
+		HardwareAsExpected: r.AsExpected.ValueBool(), QualifiedWithin: r.Qualified.ValueString(),
 	}
 }
 
@@ -121,6 +122,7 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 				MarkdownDescription: "Whether the last inspection must have found what `expect_hardware` of the `metal_host` demands. " +
 					"Needs API 1.81.",
 			},
+			"qualified_within": text("Greatest age of the last passed `qualification`, such as `90d`.", Age),
 		},
 	}
 }

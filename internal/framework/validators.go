@@ -213,7 +213,7 @@ var (
 		ok: func(s string) bool {
 			var keys map[string]any
 			return NotJSON(s) != "" || document.Decode([]byte(s), &keys) == nil && len(keys) > 0 &&
-				!slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(key string) bool { return !strings.HasPrefix(key, "agent_burnin_") })
+				!slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(key string) bool { return !notes.IsBurnInKey(key) })
 		},
 	}
 	RegularExpression = text{

@@ -52,6 +52,20 @@ func TestRAIDLevel_errorNamesIronicsSpelling(t *testing.T) {
 	}
 }
 
+func TestAge_acceptsDaysAndDurations(t *testing.T) {
+	t.Parallel()
+	for value, ok := range map[string]bool{
+		"90d": true, "12h": true, "1h30m": true, "0d": false, "0h": false, "-1h": false, "1.5d": false, "90": false, "d": false, "": false,
+		"90 days": false, "1d12h": false, "70000d": false,
+	} {
+		var resp validator.StringResponse
+		Age.ValidateString(t.Context(), validator.StringRequest{ConfigValue: types.StringValue(value)}, &resp)
+		if resp.Diagnostics.HasError() == ok {
+			t.Errorf("%q: %v", value, resp.Diagnostics)
+		}
+	}
+}
+
 // Ironic stores some texts in lower case. Any other spelling would be a difference in every plan.
 func TestLowerCase_isProposed(t *testing.T) {
 	t.Parallel()

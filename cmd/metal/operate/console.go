@@ -54,7 +54,7 @@ func Commands(s *cli.Settings) []*cobra.Command {
 		newSimple(s, "manage", "Make free machines manageable", aboutManage, alone(operate.Manage)),
 		newSimple(s, "inspect", "Inspect free machines again", aboutInspect, operate.Inspect),
 		newSimple(s, "provide", "Make free machines available, for which Ironic cleans them", aboutProvide, operate.Provide),
-		newClean(s), newService(s),
+		newClean(s), newQualify(s), newService(s),
 		newSimple(s, "abort", "End operations that wait for the machine or are held", aboutAbort, alone(operate.Abort)),
 		newSimple(s, "unhold", "Continue operations that a step holds", aboutUnhold, alone(operate.Unhold)),
 		newSimple(s, "nmi", "Send machines a non-maskable interrupt", aboutNMI, alone(operate.NMI)),

@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/document"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 )
@@ -43,11 +44,16 @@ type orderFlags struct {
 }
 
 func (f *orderFlags) declare(cmd *cobra.Command) {
+	f.declareSteps(cmd)
+	cmd.Flags().BoolVar(&f.noRamdisk, "disable-ramdisk", false, "do not boot Ironic's ramdisk for the steps; a runbook has a setting of "+
+		"its own")
+}
+
+func (f *orderFlags) declareSteps(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.steps, "steps", "", "`steps` in their order: names such as bios.factory_reset with commas between them; as JSON, "+
 		"with arguments; or @FILE with JSON, @- is standard input")
 	flags.StringVar(&f.runbook, "runbook", "", "`name` or UUID of a runbook that has the steps")
-	flags.BoolVar(&f.noRamdisk, "disable-ramdisk", false, "do not boot Ironic's ramdisk for the steps; a runbook has a setting of its own")
 }
 
 func (f *orderFlags) order(cmd *cobra.Command) (order ironic.Order, err error) {
@@ -113,6 +119,50 @@ func newClean(s *cli.Settings) *cobra.Command {
 	f.declare(cmd)
 	cmd.Flags().BoolVar(&erase, "erase", false, "the steps may erase disks and replace volumes")
 	return cmd
+}
+
+const aboutQualify = `metal qualify runs the steps by which free machines prove that they are fit for work, such as a burn-in, waits for that, and notes
+the outcome. They are those by which a metal_host with qualification, or this command, has qualified the machine last, unless flags name
+others. A machine that fails is retired, in quarantine.
+
+A machine of the pool leaves it for the steps, and returns to it if it passes; Ironic cleans it on the way unless automated cleaning is off.
+Others end manageable. A retired one stays retired: use metal unretire. If the command is killed, the next metal qualify does the rest.
+
+  metal qualify rack1-07                            again, after a repair; asks before it erases anything
+  metal qualify rack1-07 --steps deploy.burnin_cpu --parameters '{"agent_burnin_cpu_timeout": 3600}' --yes`
+
+func newQualify(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "qualify [NODE...]", Short: "Let free machines prove that they are fit for work", Long: aboutQualify}
+	var f orderFlags
+	parameters := ""
+	newOperation(s, cmd, operate.QualifyTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
+		recipe, err := f.recipe(cmd, parameters)
+		return operate.Qualify(pool, recipe), err
+	})
+	f.declareSteps(cmd)
+	cmd.Flags().StringVar(&parameters, "parameters", "", "keys of driver_info that begin with agent_burnin_, as a `JSON` object: they are "+
+		"there while the steps run")
+	return cmd
+}
+
+// recipe returns how machines qualify; empty if no flag says it.
+func (f *orderFlags) recipe(cmd *cobra.Command, parameters string) (recipe notes.Recipe, err error) {
+	if f.steps == "" && f.runbook == "" && parameters == "" {
+		return recipe, nil
+	}
+	order, err := f.order(cmd)
+	recipe.Runbook, recipe.Steps = order.Runbook, order.Steps
+	if err != nil || parameters == "" {
+		return recipe, err
+	}
+	wrong := document.Decode([]byte(parameters), &recipe.Parameters) != nil
+	for key := range recipe.Parameters {
+		wrong = wrong || !notes.IsBurnInKey(key)
+	}
+	if wrong {
+		err = errors.New("--parameters must be a JSON object whose keys begin with agent_burnin_")
+	}
+	return recipe, err
 }
 
 const aboutService = `metal service runs steps on deployed machines, brings them back to active, and waits for that. The system of a machine restarts,

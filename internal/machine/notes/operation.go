@@ -20,6 +20,9 @@ const KeyOperation = "terraform_metal_operation"
 // Goal is what an operation is to leave a machine with.
 type Goal string
 
+// qualificationAge is how long the note of a qualification counts, which may take a week.
+const qualificationAge = 8 * 24 * time.Hour
+
 // The goals of operations.
 const (
 	GoalAvailable Goal = "available" // the machine returns to the pool
@@ -31,7 +34,7 @@ const (
 // noted are the commands that write a note, with its goal. A tenant may write notes, too, so that others are no notes: what a note says is
 // shown as a command to run.
 var noted = map[string][]Goal{
-	"inspect": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
+	"inspect": {GoalAvailable}, "qualify": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
 	"virtual-media attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia +
 		Goal(ironic.DeviceFloppy)},
 }
@@ -75,7 +78,13 @@ func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 }
 
 // IsOld reports whether the note is too old to count. One of a time to come counts no more: no command of this site has written it.
-func (o *Operation) IsOld(now time.Time) bool { return !clock.IsYoung(o.Since, now, MarkAge) }
+func (o *Operation) IsOld(now time.Time) bool {
+	most := MarkAge
+	if o.Command == "qualify" { // a burn-in takes days
+		most = qualificationAge
+	}
+	return !clock.IsYoung(o.Since, now, most)
+}
 
 // IsOver reports whether the note on a node no longer matters: it is old, or its goal was reached after it was written. A machine that has
 // not left the pool since may still wait for its operation.

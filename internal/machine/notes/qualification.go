@@ -1,6 +1,8 @@
 package notes
 
 import (
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/clock"
@@ -35,9 +37,17 @@ type Qualification struct {
 	Serial    string    `json:"serial,omitempty"`   // of the machine; "": not known
 }
 
-// QualificationOf returns the note on a node; nil if there is none.
+// IsBurnInKey reports whether a key of driver_info is read by no step but those of a burn-in.
+func IsBurnInKey(key string) bool { return strings.HasPrefix(key, "agent_burnin_") }
+
+// QualificationOf returns the note on a node; nil if there is none. Parameters that it may not have are left out: users may write notes who
+// may not write driver_info.
 func QualificationOf(n *ironic.Node) *Qualification {
-	return Read[Qualification](n.Extra, KeyQualification)
+	q := Read[Qualification](n.Extra, KeyQualification)
+	if q != nil {
+		maps.DeleteFunc(q.Parameters, func(key string, _ any) bool { return !IsBurnInKey(key) })
+	}
+	return q
 }
 
 // Holds reports whether the machine of a node has passed within a time, and is the same since. Without the inventory of a node that was

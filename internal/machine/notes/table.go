@@ -51,8 +51,8 @@ var table = []struct {
 			"user's own project",
 	},
 	{
-		KeyOperation, sayOperation, inExtra, "`metal` refuses other commands for an hour, and proposes to end one of four",
-		"known commands only, no older than a day",
+		KeyOperation, sayOperation, inExtra, "`metal` refuses other commands for an hour, and proposes to end one of five",
+		"known commands only, no older than a day, of a qualification 8 days",
 	},
 	{
 		KeyTurn, sayTurn(false), inExtra, "members of the group wait for 20 minutes, or a pause of at most a day, or fewer go at once; " +

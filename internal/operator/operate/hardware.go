@@ -26,14 +26,18 @@ const (
 	AbortTimeout   = 30 * time.Minute
 )
 
+const commandInspect = "inspect"
+
+// returns reports whether an operation that takes a machine out of the pool brings it back there.
+func returns(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
+
 // Inspect returns the operation that inspects free machines again. Those of the pool return to it. pool has the profiles of shared
 // hardware; nil: none is shared.
 func Inspect(pool *sharing.Pool) Operation {
-	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
 	return Operation{
-		Command: "inspect", Action: "metal_inspect", Instead: "node manage, node inspect, node provide", Doing: "inspect",
+		Command: commandInspect, Action: "metal_inspect", Instead: "node manage, node inspect, node provide", Doing: "inspect",
 		Timeout: InspectTimeout, Worst: Erases, Goal: notes.GoalAvailable, Guarded: true, Stops: states.GoalInspected,
-		Several: func(node *ironic.Node) bool { return returns(node) && inspectedFor(node) == nil },
+		Several: func(node *ironic.Node) bool { return returns(node) && doneFor(node, commandInspect) == nil },
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
 				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {
@@ -48,7 +52,7 @@ func Inspect(pool *sharing.Pool) Operation {
 				plan.Harm = max(Restarts, harmOfCleaning(node))
 				plan.Does = "inspects it and makes it available again, for which Ironic erases its disks unless automated cleaning is off"
 			}
-			if o := inspectedFor(node); o != nil && plan.Refused == "" {
+			if o := doneFor(node, commandInspect); o != nil && plan.Refused == "" {
 				plan.Before = fmt.Sprintf("%s, had inspected it already. To inspect it once more, do it again", o)
 				if states.InPool(node) {
 					plan.Harm, plan.Does = Harmless, "removes the note of "+o.String()+", and has inspected it"
@@ -58,7 +62,7 @@ func Inspect(pool *sharing.Pool) Operation {
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			inspect := func() error { return m.Inspect(ctx, returns(m.Node()), timeout) }
-			if inspectedFor(m.Node()) != nil { // to do that again would erase the disks once more
+			if doneFor(m.Node(), commandInspect) != nil { // to do that again would erase the disks once more
 				inspect = func() error { return m.Reach(ctx, states.GoalAvailable, timeout) }
 			}
 			return errors.Join(inspect(), pool.EndTemporaryOf(ctx, m.Node(), timeout))

@@ -109,6 +109,15 @@ var lives = map[string]struct {
 		},
 		left: "metal inspect of eve@desk, which began at",
 	},
+	"qualify": {
+		op: func() operate.Operation { return operate.Qualify(nil, burnIn) }, prepare: map[string]any{"provision_state": "available"},
+		begun: func(_ *fakeironic.Server, n fakeironic.Node) bool { return n.Raw["provision_state"] != "available" },
+		done: func(fake *fakeironic.Server, n fakeironic.Node) bool {
+			info, _ := n.Raw["driver_info"].(map[string]any)
+			return n.Raw["provision_state"] == "available" && info["agent_burnin_cpu_timeout"] == nil && hasPassed(n)
+		},
+		left: "metal qualify of eve@desk, which began at",
+	},
 	"reboot": {
 		op: func() operate.Operation {
 			return operate.Power(machine.ActionSoftReboot)

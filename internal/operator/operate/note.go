@@ -50,7 +50,7 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		return warning, err
 	}
 	// another note whose goal is reached no longer matters: the next command removes it
-	if problem := unnote(ctx, m); problem != nil && (unfinished || inspectedFor(m.Node()) != nil) {
+	if problem := unnote(ctx, m); problem != nil && (unfinished || doneFor(m.Node(), left.Command) != nil) {
 		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that it still counts. Remove the note: "+
 			"baremetal node unset %s --extra %s", problem, m.Node().UUID, notes.KeyOperation)
 	}
@@ -143,11 +143,21 @@ func keeps(n *ironic.Node, goal notes.Goal) bool {
 	return left != nil && left.Goal == goal && !left.Reached(n)
 }
 
-// inspectedFor returns the operation whose note is on a machine, if it has inspected the machine and has not failed: the machine only is to
-// return to the pool, or has done so. It returns nil if there is none.
-func inspectedFor(n *ironic.Node) *notes.Operation {
+// doneFor returns the operation of a command whose note is on a machine, if it has inspected or qualified the machine and has not failed:
+// the machine only is to return to the pool, or has done so. It returns nil if there is none.
+func doneFor(n *ironic.Node, command string) *notes.Operation {
 	o := notes.OperationOf(n)
-	if o == nil || o.Goal != notes.GoalAvailable || !o.Failed.IsZero() || !machine.InspectedAt(n).After(o.Since) {
+	if o == nil || o.Command != command || o.Goal != notes.GoalAvailable || !o.Failed.IsZero() {
+		return nil
+	}
+	done := machine.InspectedAt(n)
+	if command == commandQualify {
+		done = time.Time{}
+		if q := notes.QualificationOf(n); q != nil {
+			done = q.Passed
+		}
+	}
+	if !done.After(o.Since) {
 		return nil
 	}
 	return o

@@ -186,6 +186,7 @@ func TestGuard_refusesBeforeTheNote(t *testing.T) {
 		"power reboot --soft":  {operate.Power(machine.ActionSoftReboot), "manageable"},
 		"power off":            {operate.Power(machine.ActionOff), "manageable"},
 		"inspect":              {operate.Inspect(nil), "available"},
+		"qualify":              {operate.Qualify(nil, burnIn), "available"},
 		"abort":                {operate.Abort(), "clean wait"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,6 +87,7 @@ func commandScenes() (all []scene) {
 		{"undeploy a", installed("v1"), nil},
 		{"rescue a --password-file -", installed("v1"), nil},
 		{"inspect a", cleaned(), nil},
+		{"qualify a --steps deploy.burnin_cpu", cleaned(), nil},
 		{"manage a", cleaned().more("metal_host.a", object{"target_state": "available"}), nil},
 		{"provide a", cleaned(), nil},
 		{"clean a --erase --steps bios.factory_reset", cleaned(), nil},

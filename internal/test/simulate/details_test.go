@@ -421,7 +421,15 @@ func allocationScenes() []scene {
 		}
 		return config
 	}
+	fit := func(kind string, settings object) scene {
+		settings["resource_class"], settings["require"] = "baremetal", object{"qualified_within": "90d"}
+		return scene{
+			name: kind + " of what is qualified", from: []configuration{stocked()}, to: stocked().plus(one(kind+".a", settings)),
+			prepare: serveRacks, before: func(s *site) { qualify(s, "b", passed()) },
+		}
+	}
 	return []scene{
+		fit("metal_allocation", object{"name": "a"}), fit("metal_allocation_group", object{"name": "g", "size": 1}),
 		{name: "allocate what was inspected", to: inventory("metal_allocation")},
 		{name: "group of what was inspected", to: inventory("metal_allocation_group")},
 		{

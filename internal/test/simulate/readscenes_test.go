@@ -3,12 +3,14 @@ package simulate_test
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // call calls a function of the provider.
@@ -97,6 +99,18 @@ func breaks(s *site) {
 		s.fake.Set("spare-rack1", field, value)
 	}
 	_, _, _ = s.send("POST", "allocations", object{"name": "bad", "resource_class": "none"})
+	qualify(s, "spare-rack1", object{"failed": time.Now(), "words": "a bad disk", "runbook": "burn-in"})
+	qualify(s, "a", passed())
+}
+
+// qualify notes a qualification on a node.
+func qualify(s *site, node string, note object) {
+	_, _, _ = s.send("PATCH", "nodes/"+node, []object{{"op": "add", "path": "/extra/" + notes.KeyQualification, "value": note}})
+}
+
+// passed is the note of a machine that has just passed its qualification, and was never inspected.
+func passed() object {
+	return object{"passed": time.Now(), "serial": "S1", "steps": []any{object{"interface": "deploy", "step": "burnin_cpu"}}}
 }
 
 // selected are the settings by which lists select the machine.
@@ -129,7 +143,7 @@ func readScenes() []scene {
 		"data.metal_host.spare":       {"name": "spare-rack1", "include": parts},
 		"data.metal_hosts.spare":      {"conductor_group": "rack1", "fault": "power failure"},
 		"data.metal_allocation.bad":   {"name": "bad"}, "data.metal_allocations.bad": {"state": "error"},
-		"data.metal_capacity.all":    {},
+		"data.metal_capacity.all":    {"qualified_within": "90d"},
 		"data.metal_boot_status.all": {"live_iso": object{"a": iso}},
 	})
 	hosts := selected()
