@@ -21,6 +21,7 @@ var ordered = map[string]string{
 	"internal/machine/lost/lost.go":             "two records of a node",
 	"internal/machine/notes/creation.go":        "a mark and the beginning of a run, with both bounds",
 	"internal/machine/unanswered.go":            "a node before and after a request",
+	"internal/machine/qualify.go":               "what has happened to a node since a note on it",
 	"internal/oneview/sharing/decision.go":      "a mark and the state of its node",
 	"internal/oneview/sharing/sync_leftover.go": "the order of a profile and a cleaning",
 	"internal/operator/doctor/reach.go":         "says how far a clock is ahead",

@@ -25,12 +25,10 @@ func skipBlockDevicesAttribute() attribute {
 		name: disks.KeySkip, with: at, gone: types.SetNull(hintType),
 		schema: schema.SetAttribute{
 			ElementType: hintType, Optional: true, Computed: true, Validators: []validator.Set{hintsValidator{}},
-			MarkdownDescription: "Disks that Ironic's agent leaves alone: it erases none of them, and deploys on none. Each entry has " +
-				"hints as in `root_device`, or the `volume_name` of a software RAID volume, such as `[{ wwn = \"0x5000c5001\" }, { " +
-				"volume_name = \"osd\" }]`. Name disks by `wwn`: **by other hints, cleanings erase the file systems in their " +
-				"partitions.** **The next cleaning wipes the disks of an entry that you remove.** Costs nothing: a change boots nothing. " +
-				"RAID steps heed only `volume_name`, and those of a BMC nothing. Needs a ramdisk of Yoga, for `volume_name` of 2023.1: " +
-				"an older agent erases the disks. See [Erase disks](../guides/erasure.md#keep-some-disks).",
+			MarkdownDescription: "Disks that Ironic's agent neither erases nor deploys on: hints as in `root_device`, or the " +
+				"`volume_name` of a software RAID volume. Name disks by `wwn`: **by other hints, cleanings erase the file systems in their " +
+				"partitions.** **The next cleaning wipes the disks of an entry that you remove.** RAID steps heed only `volume_name`, " +
+				"`burnin_disk` and those of a BMC nothing. See [Erase disks](../guides/erasure.md#keep-some-disks).",
 		},
 		of: func(m *model) *types.Set { return &m.SkipBlockDevices },
 	}.attribute()

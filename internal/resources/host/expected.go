@@ -24,9 +24,9 @@ func expectHardwareAttribute() attribute {
 		schema: schema.DynamicAttribute{
 			Optional: true, Validators: []validator.Dynamic{modelValidator{}},
 			MarkdownDescription: "Hardware that the machine must have: a model of a lock file, as in " +
-				"`jsondecode(file(\"hardware.lock.json\"))[\"PowerEdge R750\"]`. What the inspection finds otherwise is a warning of " +
-				"each plan, and **keeps a machine that is not in the pool out of it**. Memory and disks may differ by 2 %. Costs up to " +
-				"three requests after each inspection. See [Accept a delivery](../guides/accept-a-delivery.md). Needs API 1.81.",
+				"`jsondecode(file(\"hardware.lock.json\"))[\"PowerEdge R750\"]`. What an inspection finds otherwise is a warning of each " +
+				"plan, and **keeps a machine that is not in the pool out of it**. See [Accept a " +
+				"delivery](../guides/accept-a-delivery.md#what-is-compared). Needs API 1.81.",
 		},
 		feature: func(config *model) framework.Feature {
 			return framework.Feature{Used: !config.ExpectHardware.IsNull(), Since: api.VersionInventory, Name: path.Root("expect_hardware")}

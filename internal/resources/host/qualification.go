@@ -59,33 +59,29 @@ func qualificationSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "How the machine proves that it is fit for work, such as by the burn-in steps of Ironic's agent, in a manual " +
-			"cleaning: before it enters the pool, and again when `valid_for` is over while it is free. **It boots, and the steps may erase " +
-			"disks.** A machine that fails stays out of the pool, with a warning. See [Accept a delivery](../guides/accept-a-delivery.md).",
+		MarkdownDescription: "Steps that prove the machine fit for work, such as a burn-in: before it enters the pool, and again when " +
+			"`valid_for` is over while it is free. **It boots, and the steps may erase disks.** A machine that fails stays out of the " +
+			"pool, with a warning. See [Accept a delivery](../guides/accept-a-delivery.md#burn-it-in).",
 		Attributes: map[string]schema.Attribute{
 			"runbook": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Runbook of Ironic (name or UUID) with the steps. Exactly one of `runbook` and `steps` " +
-					"is required. Needs API 1.92.",
+				Optional: true, MarkdownDescription: "Runbook of Ironic with the steps, in place of `steps`. Needs API 1.92.",
 				Validators: []validator.String{
 					stringvalidator.LengthAtLeast(1), stringvalidator.ExactlyOneOf(path.MatchRelative().AtParent().AtName("steps")),
 				},
 			},
 			"steps": framework.Steps(framework.ByPosition, schema.ListNestedAttribute{
-				Optional: true, MarkdownDescription: "The steps, in the order in which Ironic runs them. They are noted on the node, so put no " +
-					"secrets there.",
+				Optional: true, MarkdownDescription: "The steps, in order. The node notes them: no secrets.",
 			}),
 			"parameters": schema.StringAttribute{
 				Optional: true, CustomType: framework.JSONType{}, PlanModifiers: framework.KeepSpelling(),
-				MarkdownDescription: "Keys of the node's `driver_info` that begin with `agent_burnin_`, as a JSON object. They are there " +
-					"only while the steps run.",
-				Validators: []validator.String{framework.BurnInParameters},
+				MarkdownDescription: "Keys `agent_burnin_...` of `driver_info` while the steps run, as a JSON object.",
+				Validators:          []validator.String{framework.BurnInParameters},
 			},
-			"valid_for": age("How long a machine that has passed counts as qualified, such as `90d`. A change of the steps does not end " +
-				"it. Default: always."),
+			"valid_for": age("How long a pass counts, such as `90d`. Default: always."),
 			"on_failure": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onFailureQuarantine, onFailureRetry)},
-				MarkdownDescription: "What becomes of a machine that fails: `quarantine` (the default) retires it, unless the reason speaks " +
-					"against the request or the site; `retry` leaves it to the next apply.",
+				MarkdownDescription: "`quarantine` (the default) retires a machine that fails, unless the reason speaks against the " +
+					"request or the site; `retry` leaves it to the next apply.",
 			},
 			"timeout": age("How long the steps may take. Default: `7d`."),
 		},

@@ -49,20 +49,17 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			},
 			"inspect_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding it, inspects the machine again, whatever `inspect` is. **The machine " +
-					"boots.** If the node is `available`, **Ironic cleans it afterwards**. An error while the node is reserved or " +
-					"deployed, has no BMC, or has `target_state = \"enroll\"`. Removing the attribute does nothing. A new or imported " +
-					"host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
+				MarkdownDescription: "Any change, also adding it, inspects the machine again. **The machine boots.** If the node is " +
+					"`available`, **Ironic cleans it afterwards**. An error while the node is in use, has no BMC, or has `target_state = " +
+					"\"enroll\"`. A new or imported host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
 			},
 			"replaced": replacedSchema(),
 			"cleanings": schema.Int64Attribute{
 				Computed: true,
 				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for " +
-					"this host: a cleaning, an inspection, a machine that was `replaced`, or a change of `bios_settings`, `raid`, " +
-					"`firmware`, `boot_mode` or `secure_boot`. **The plan raises it already**, by one, so that it names each such " +
-					"machine; `(known after apply)` if a deciding value is not known yet. Of what a new host says in its own words, only " +
-					"the cleaning on the way to `available` counts. See [Protect " +
-					"machines](../guides/protect-machines.md#what-a-plan-shows).",
+					"this host. **The plan raises it already**, by one, so that it names each such machine; `(known after apply)` if a " +
+					"deciding value is not known yet. Of what a new host says in its own words, only the cleaning on the way to " +
+					"`available` counts. See [Protect machines](../guides/protect-machines.md#what-a-plan-shows).",
 			},
 			"restores": schema.Int64Attribute{
 				Computed: true,
@@ -78,10 +75,8 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"on_failure": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What happens if Ironic has the node, but cannot prepare or switch the machine: with `error` (the " +
-					"default), the apply fails, and Terraform applies nothing that refers to this resource. " +
-					"A reference with a literal key, as in `metal_host.h[\"a\"]`, is to that host only. With `warn`, the apply warns and " +
-					"goes on without this host: other machines are deployed, and a deployment of this one fails by itself. Either " +
-					"way the next apply tries again; with `warn` a new host is not tainted.",
+					"default), the apply fails, and Terraform applies nothing that refers to this resource. With `warn`, the apply " +
+					"warns and goes on without this host, and a new host is not tainted. Either way the next apply tries again.",
 				Validators: []validator.String{stringvalidator.OneOf(onFailureError, onFailureWarn)},
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
