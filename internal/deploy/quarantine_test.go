@@ -182,3 +182,36 @@ func TestEndTry_blameDecides(t *testing.T) {
 		})
 	}
 }
+
+// A deployment that would ask for the same is not tried again, and what passes by itself is not tried more often than the walk does.
+func TestDeploy_attemptsEndWhereTheyAreInVain(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]int{
+		"Validation of image href http://h/a failed, reason: Got HTTP code 404 instead of 200 in response to HEAD request.": 1,
+		"No free conductor workers available.": 4,
+		"Deploy step deploy.write_image failed: Writing image to device /dev/sda failed with exit code 1": 3,
+		"It broke.": 3,
+	} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(1)
+			verbs := 0
+			fake.Fail = func(_ fakeironic.Node, verb string) string {
+				if verb == "active" {
+					verbs++
+				}
+				return words
+			}
+			client, id, instanceID := sitetest.NewClient(fake), fake.Nodes()[0].UUID, ironic.NewUUID()
+			if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
+				t.Fatal(err)
+			}
+			options := deploy.DeployOptions{Instance: instanceID, Attempts: 3, Timeout: time.Hour}
+			if _, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, options); !failure.Is(err, failure.KindFailed) {
+				t.Errorf("%q: %v", words, err)
+			}
+			if verbs != want {
+				t.Errorf("%q: Ironic has deployed %d times, want %d", words, verbs, want)
+			}
+		})
+	}
+}

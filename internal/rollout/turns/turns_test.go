@@ -204,6 +204,48 @@ func TestTake_pauseHoldsOverRuns(t *testing.T) {
 	})
 }
 
+// A member whose change would be in vain takes no turn, and does not wait for one.
+func TestTake_changeInVain(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(4)
+		ids := active(fake)
+		const image = "http://h/a"
+		fake.Fail = func(fakeironic.Node, string) string {
+			return "Validation of image href " + image + " failed, reason: Got HTTP code 404 instead of 200 in response to HEAD request."
+		}
+		r := newRun(fake)
+		for _, id := range ids[:2] {
+			fake.Set(id, "provision_state", "manageable")
+			fake.Set(id, "instance_uuid", nil)
+			if _, err := r.Of(t.Context(), id, func(m *machine.Machine) error {
+				m.Gets(image)
+				return m.Reach(t.Context(), states.GoalAvailable, time.Hour)
+			}); !failure.Is(err, failure.KindFailed) {
+				t.Fatal(err)
+			}
+		}
+		c := turns.Change{Settings: databases, Change: rollout.Rebuild}
+		if err := r.change(t.Context(), ids[2], c, func() {
+			m, err := r.Machine(t.Context(), ids[3])
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Gets(image)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err = turns.Take(ctx, m, c); !failure.Is(err, machine.KindInVain) {
+				t.Error(err)
+			}
+			if hasNote(t, fake, ids[3]) {
+				t.Error("it has the note of a turn")
+			}
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // A killed run delays other runs for its lease, or as long as Ironic works on its machine.
 func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 	t.Parallel()

@@ -109,11 +109,11 @@ func (*Machine) DataWWN() string { return fmt.Sprintf("0x%x", dataWWN) }
 // DataSerial returns the serial number of the second disk.
 func (m *Machine) DataSerial() string { return m.config.Serial + "-data" }
 
-// SpoilData makes writes to the second disk fail 8 MiB behind its begin, from the next boot on. What is read is as before.
-func (m *Machine) SpoilData() {
+// SpoilData says whether writes to the second disk fail 1 MiB behind its begin, from the next boot on.
+func (m *Machine) SpoilData(bad bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.bad = true
+	m.bad = bad
 }
 
 // Console returns the name of the file with everything that the machine wrote to its serial console.
@@ -407,7 +407,7 @@ func (m *Machine) arguments(boot fakebmc.Boot) []string {
 		if m.bad {
 			const rule = ",file.inject-error.0."
 			file = "werror=report,file.driver=blkdebug,file.image.driver=file,file.image.filename=" + m.Data() +
-				rule + "event=none" + rule + "iotype=write" + rule + "errno=5" + rule + "sector=16384"
+				rule + "event=none" + rule + "iotype=write" + rule + "errno=5" + rule + "sector=2048"
 		}
 		args = append(args, "-drive", "if=none,id=data,format=raw,cache=unsafe,discard=unmap,"+file,
 			"-device", fmt.Sprintf("scsi-hd,drive=data,serial=%s,wwn=%d", m.DataSerial(), dataWWN))

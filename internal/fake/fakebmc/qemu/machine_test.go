@@ -114,7 +114,7 @@ func TestMachine_spoiledDiskFailsWrites(t *testing.T) {
 	if line := strings.Join(m.arguments(fakebmc.Boot{}), " "); strings.Contains(line, rule) {
 		t.Errorf("a new disk fails: %s", line)
 	}
-	m.SpoilData()
+	m.SpoilData(true)
 	if line := strings.Join(m.arguments(fakebmc.Boot{}), " "); strings.Count(line, rule) != 1 || !strings.Contains(line, "serial=-data") {
 		t.Errorf("a spoiled disk is %s", line)
 	}
