@@ -2,6 +2,7 @@ package machinetest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/reason"
@@ -20,8 +21,8 @@ func (c *computer) burnIn(steps ...string) acctest.Action {
 	}}
 }
 
-// TestMetal_aMachineIsBurnedInOnceItsDiskIsRepaired burns a machine in whose second disk is bad, and again with a good one. The burn-in of
-// disks is refused while the node keeps one: it writes to all.
+// TestMetal_aMachineIsBurnedInOnceItsDiskIsRepaired qualifies a machine whose second disk is bad, which keeps it out of the pool, and again
+// with a good one. The burn-in of disks is refused while the node keeps one: it writes to all.
 func TestMetal_aMachineIsBurnedInOnceItsDiskIsRepaired(t *testing.T) {
 	t.Parallel()
 	r := startRack(t, provisioning)
@@ -45,23 +46,51 @@ func TestMetal_aMachineIsBurnedInOnceItsDiskIsRepaired(t *testing.T) {
 		t.Error("the burn-in of the processor and the memory has written to the disk")
 	}
 
-	w.Configure(host(""))
-	w.Must(acctest.Apply()...)
+	qualified := c.host(acctest.Target("available"), `skip_block_devices = []`, `qualification = {
+    steps = [for step in ["burnin_cpu", "burnin_memory", "burnin_disk"] : { interface = "deploy", step = step }]
+    parameters = jsonencode({
+      agent_burnin_cpu_timeout      = 20
+      agent_burnin_vm_timeout       = "20"
+      "agent_burnin_vm_vm-bytes"    = "50%"
+      agent_burnin_fio_disk_runtime = 15
+    })
+    valid_for = "30d"
+  }`)
+	w.Configure(qualified)
 	r.step("burn in with a bad disk", func() {
-		acctest.Refuses(t, r.Site, c.burnIn("burnin_disk"), reason.ByID("burnin").Meaning, "fio (disk) failed", "put/output error")
+		acctest.Mention(t, w.Must(acctest.Apply()...), "Machine has failed its qualification", reason.ByID("burnin").Meaning,
+			"fio (disk) failed", "put/output error", "The machine is in quarantine")
 	})
-	node := r.Node(r.Name("host"))
-	t.Logf("Ironic says %q", node["last_error"])
-	if node["provision_state"] != "clean failed" || node["fault"] != "clean failure" {
-		t.Errorf("the node is in state %v with the fault %v", node["provision_state"], node["fault"])
-	}
+	c.wantQualified("manageable", true)
+	acctest.NoChanges(t, w)
 
 	c.SpoilData(false)
 	c.Command("ForceOff")
 	c.awaitEndOfFastTrack()
-	w.Must(acctest.Apply()...)
-	r.step("burn in with a good disk", func() { acctest.Works(t, r.Site, c.burnIn("burnin_disk")) })
+	w.Configure(strings.Replace(qualified, "skip_block_devices = []", "skip_block_devices = []\n  retired = false", 1))
+	r.step("burn in with a good disk", func() { w.Must(acctest.Apply()...) })
+	c.wantQualified("available", false)
 	if c.sumData() == sum {
 		t.Error("the burn-in of disks has not written to the second one")
+	}
+	acctest.NoChanges(t, w)
+}
+
+// wantQualified fails the test unless the machine is in a state, has passed its qualification or has failed it and is retired, and its
+// parameters are gone.
+func (c *computer) wantQualified(state string, failed bool) {
+	r := c.rack
+	r.t.Helper()
+	node := r.Node(r.Name("host"))
+	note, _ := node["extra"].(map[string]any)["terraform_metal_qualification"].(map[string]any)
+	info, _ := node["driver_info"].(map[string]any)
+	r.t.Logf("the node is %v, and its note is %v", node["provision_state"], note)
+	if node["provision_state"] != state || node["retired"] != failed || (note["failed"] != nil) != failed || (note["passed"] == nil) != failed {
+		r.t.Errorf("the node is %v, retired %v: %v", node["provision_state"], node["retired"], note)
+	}
+	for key := range info {
+		if strings.HasPrefix(key, "agent_burnin_") {
+			r.t.Errorf("driver_info still has %s", key)
+		}
 	}
 }
