@@ -52,8 +52,7 @@ func noPort() portModel {
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you " +
-			"remove `port_group` or `extra_json`, Ironic loses it.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons.",
 		Validators: []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled": flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network " +

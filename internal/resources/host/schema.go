@@ -51,15 +51,14 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any change, also adding it, inspects the machine again. **The machine boots.** If the node is " +
 					"`available`, **Ironic cleans it afterwards**. An error while the node is in use, has no BMC, or has `target_state = " +
-					"\"enroll\"`. A new or imported host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
+					"\"enroll\"`. A new or imported host only records the triggers.",
 			},
 			"replaced": replacedSchema(),
 			"cleanings": schema.Int64Attribute{
 				Computed: true,
 				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for " +
 					"this host. **The plan raises it already**, by one, so that it names each such machine; `(known after apply)` if a " +
-					"deciding value is not known yet. Of what a new host says in its own words, only the cleaning on the way to " +
-					"`available` counts. See [Protect machines](../guides/protect-machines.md#what-a-plan-shows).",
+					"deciding value is not known yet. See [Protect machines](../guides/protect-machines.md#what-a-plan-shows).",
 			},
 			"restores": schema.Int64Attribute{
 				Computed: true,
@@ -76,12 +75,11 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 				Optional: true,
 				MarkdownDescription: "What happens if Ironic has the node, but cannot prepare or switch the machine: with `error` (the " +
 					"default), the apply fails, and Terraform applies nothing that refers to this resource. With `warn`, the apply " +
-					"warns and goes on without this host, and a new host is not tainted. Either way the next apply tries again.",
+					"warns and goes on without this host, and a new host is not tainted. The next apply tries again.",
 				Validators: []validator.String{stringvalidator.OneOf(onFailureError, onFailureWarn)},
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
-				Create: true, CreateDescription: "Longest time to prepare the machine, without an inspection and without waiting for a " +
-					"slot of `provisioning_limit`. An inspection has as much time again. Default: `60m`.",
+				Create: true, CreateDescription: "Longest time to prepare the machine, without waiting for a slot. An inspection has as much time again. Default: `60m`.",
 				Update: true, UpdateDescription: "The same for an update. Default: `60m`.",
 				Delete: true, DeleteDescription: "Longest time to wait for an operation in progress before the node is deleted. " +
 					"Default: `30m`.",

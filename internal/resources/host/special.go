@@ -253,7 +253,7 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 func powerStateAttribute() attribute {
 	a := row[types.String]{
 		name: "power_state", later: true,
-		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state, null with `power_control`. **A "+
+		schema: text("`on` or `off`. Default: not managed. **A "+
 			"change switches the machine.** While the node is deployed, its `metal_deployment` controls the power, and this attribute "+
 			"has no effect.",
 			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
@@ -281,9 +281,8 @@ func powerStateAttribute() attribute {
 func powerOffModeAttribute() attribute {
 	a := row[types.String]{
 		name: "power_off_mode", since: api.VersionSoftPower,
-		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. " +
-			"`soft` asks the operating system to shut down, and fails if the machine stays on. `graceful` asks, and cuts the power after " +
-			"3 minutes, or at once if the driver cannot ask."),
+		schema: framework.PowerOffModeAttribute("How the machine is switched off: `hard` (default) cuts the power; `soft` asks the " +
+			"operating system, and fails if the machine stays on; `graceful` asks, and cuts the power after 3 minutes."),
 		of: func(m *model) *types.String { return &m.PowerOffMode },
 	}.attribute()
 	a.plan = nil
