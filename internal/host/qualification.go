@@ -158,8 +158,8 @@ func (p *plan) warnQualification() {
 	if states.InPool(p.seen.node()) {
 		leaves = " It leaves the pool for that time" + p.thenReturns() + "."
 	}
-	p.warn(decide.At("qualification"), "Machine is qualified", fmt.Sprintf("Host %s: Ironic runs %s on the machine, which boots for that.%s%s%s",
-		p.Label, machine.StepNames(p.Qualification.V.Order()), erases, leaves, why))
+	p.warn(decide.At("qualification"), "Machine is qualified", fmt.Sprintf("Host %s: Ironic runs %s on the machine, which boots for "+
+		"that.%s%s%s", p.Label, machine.StepNames(p.Qualification.V.Order()), erases, leaves, why))
 }
 
 // qualify qualifies the machine, unless a run that the plan does not know has done that. The apply goes on if the machine fails, which then

@@ -73,8 +73,8 @@ func (w Wish) isOpen() bool {
 		w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet,
 		w.ServicesActive,
 	}
-	return !w.HardwareKnown || w.Expected.Unknown || w.Qualification.Unknown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown ||
-		w.BootMode.Unknown || slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
+	return !w.HardwareKnown || w.Expected.Unknown || w.Qualification.Unknown || w.HardwareDrift.Unknown || w.Target.Unknown ||
+		w.Triggers.Unknown || w.BootMode.Unknown || slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
 }
 
 // Seen is what Terraform has of a host in state and private state, and what the server was asked.

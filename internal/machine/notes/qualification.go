@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// KeyQualification is the key of the note which says by which steps the machine has proven, or has failed to prove, that it is fit for work.
+// KeyQualification is the key of the note which says by which steps the machine has proven that it is fit for work, or has failed to.
 const KeyQualification = "terraform_metal_qualification"
 
 // Recipe is what a machine does to prove that it is fit for work: a manual cleaning.

@@ -53,7 +53,7 @@ func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "Network cards, by MAC address in lower case with colons.",
-		Validators: []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
+		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled": flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network " +
 				"boot](../guides/network-boot.md). Default: `true`."),

@@ -135,7 +135,8 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) && h.isFitAs(ctx, &m, found.node, kept.Fitness) &&
+	return framework.EqualModels(&was, &m) && kept.Proof.Holds(found.node, m.expectedHardware(ctx).V) &&
+		h.isFitAs(ctx, &m, found.node, kept.Fitness) &&
 		h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
 		h.isSettled(ctx, &m, kept)
 }

@@ -28,8 +28,8 @@ func replacedSchema() schema.Attribute {
 			"part": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "`mainboard`: the disks stay, what is deployed goes on, and only the changed addresses are written. " +
-					"`machine`: what ran there is gone. **Ironic undeploys the node and cleans the new machine**, and inspects and configures " +
-					"it as a new one. Its deployment and allocation end; **the next plan** reserves and deploys anew.",
+					"`machine`: what ran there is gone. **Ironic undeploys the node and cleans the new machine**, and inspects and " +
+					"configures it as a new one. Its deployment and allocation end; **the next plan** reserves and deploys anew.",
 				Validators: []validator.String{stringvalidator.OneOf(string(hosts.ReplacedMainboard), string(hosts.ReplacedMachine))},
 			},
 			"on": schema.StringAttribute{

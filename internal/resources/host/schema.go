@@ -79,7 +79,8 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 				Validators: []validator.String{stringvalidator.OneOf(onFailureError, onFailureWarn)},
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
-				Create: true, CreateDescription: "Longest time to prepare the machine, without waiting for a slot. An inspection has as much time again. Default: `60m`.",
+				Create: true, CreateDescription: "Longest time to prepare the machine, without waiting for a slot. An inspection has " +
+					"as much time again. Default: `60m`.",
 				Update: true, UpdateDescription: "The same for an update. Default: `60m`.",
 				Delete: true, DeleteDescription: "Longest time to wait for an operation in progress before the node is deleted. " +
 					"Default: `30m`.",
