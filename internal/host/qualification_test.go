@@ -1,15 +1,19 @@
 package host_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/disks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 func burnIn(names ...string) decide.Value[host.Qualification] {
@@ -133,5 +137,40 @@ func TestQualification_holds(t *testing.T) {
 		if holds, known := test.note.Holds(node, test.inventory, time.Hour, now); holds != test.holds || known != test.known {
 			t.Errorf("%s: holds %t, known %t", name, holds, known)
 		}
+	}
+}
+
+// Of the machines of the pool, a run takes at most a quarter out of there to qualify them again, and as many as a quarter of its limit,
+// less those at which another run is at work; but one, if there is none.
+func TestSeeFitness_leavesThePoolItsMachines(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ idle, busy, limit, want int }{
+		{12, 0, 0, 3}, {12, 0, 100, 3}, {12, 0, 4, 1}, {12, 0, 2, 1}, {1, 0, 0, 1}, {10, 2, 0, 1}, {9, 3, 0, 0}, {3, 1, 0, 0},
+	} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := &fakeironic.Server{}
+			fake.AddFleet(test.idle+test.busy, "baremetal")
+			for i := range test.busy {
+				name := fmt.Sprintf("node-%03d", i)
+				fake.Set(name, "provision_state", "clean wait")
+				fake.Set(name, "extra", map[string]any{notes.KeyQualification: map[string]any{"begun": "2000-01-01T00:00:00Z"}})
+			}
+			site, due := sitetest.Run(fake, sitetest.UpTo(test.limit)), 0
+			for range 2 { // a refresh looks twice
+				due = 0
+				for _, n := range fake.Nodes() {
+					node, err := site.Ironic.Node(t.Context(), n.UUID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if host.SeeFitness(t.Context(), site.Site, node, burnIn("burnin_cpu"), nil).Due {
+						due++
+					}
+				}
+			}
+			if due != test.want {
+				t.Errorf("%+v: %d machines leave the pool", test, due)
+			}
+		})
 	}
 }
