@@ -156,7 +156,7 @@ func (p *plan) warnQualification() {
 	}
 	leaves := ""
 	if states.InPool(p.seen.node()) {
-		leaves = " It leaves the pool for that time" + p.thenReturns() + "."
+		leaves = " It leaves the pool for that time."
 	}
 	p.warn(decide.At("qualification"), "Machine is qualified", fmt.Sprintf("Host %s: Ironic runs %s on the machine, which boots for "+
 		"that.%s%s%s", p.Label, machine.StepNames(p.Qualification.V.Order()), erases, leaves, why))
