@@ -118,7 +118,5 @@ func (w *Work) change(ctx context.Context) (err error) {
 	if _, has := w.Node().Extra[notes.KeyQualification]; err != nil || !has || w.Plan.Replaces == "" {
 		return err
 	}
-	var patch ironic.Patch
-	patch.Remove("/extra/" + notes.KeyQualification) // of what was replaced
-	return w.Machine.Patch(ctx, patch)
+	return w.Machine.ForgetQualification(ctx) // of what was replaced
 }

@@ -18,6 +18,9 @@ func (w *Work) prepare(ctx context.Context) error {
 	if !w.mayBePrepared() {
 		return nil
 	}
+	if err := w.endQualification(ctx); err != nil {
+		return err
+	}
 	for _, step := range w.Plan.Steps {
 		if err := w.confirmIdle(ctx, step); err != nil {
 			return err
@@ -66,6 +69,9 @@ func isOn(node *ironic.Node) error {
 
 // prepareBy does a step that touches the machine; none of the others.
 func (w *Work) prepareBy(ctx context.Context, step Step) error {
+	if w.unfit != nil && step.Do != DoWalk && step.Do != DoVerify {
+		return nil
+	}
 	switch step.Do {
 	case DoReplace:
 		return w.replace(ctx, step)

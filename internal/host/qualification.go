@@ -38,10 +38,10 @@ type Fitness struct {
 // idleShare is the part of the machines of the pool, and of the limit, that may be qualified again at once: one of so many.
 const idleShare = 4
 
-// dues are the machines of the pool which this run may take out of there.
+// dues are the machines of the pool which this run may take out of there, with their resource classes.
 type dues struct {
-	mu  sync.Mutex
-	ids map[string]bool
+	mu      sync.Mutex
+	classes map[string]string
 }
 
 // SeeFitness returns how a machine stands with its qualification; nil if there is none. before is what was seen before; nil: nothing. It
@@ -56,14 +56,18 @@ func SeeFitness(ctx context.Context, site *machine.Site, node *ironic.Node, want
 		now.Inspected = machine.InspectedAt(node)
 		if before != nil && before.Inspected.Equal(now.Inspected) {
 			now.Same = before.Same
-		} else if inventory, err := site.Ironic.Inventory(ctx, node.UUID); err == nil && inventory != nil {
-			now.Same, _ = q.Holds(node, inventory, want.V.ValidFor, site.Ironic.ServerNow())
+		} else {
+			inventory, err := site.Ironic.Inventory(ctx, node.UUID)
+			if err != nil {
+				return before // the next refresh asks again
+			}
+			now.Same = inventory != nil && inventory.System.Serial == q.Serial
 		}
 		holds = now.Same
 	}
 	if now.Holds = holds; !holds {
 		now.Why = unfitness(q, node, want.V.ValidFor, site.Ironic.ServerNow())
-		now.Due = states.InPool(node) && node.InstanceUUID == "" && isDue(ctx, site, node.UUID)
+		now.Due = isIdle(node) && isDue(ctx, site, node)
 	}
 	return now
 }
@@ -85,51 +89,79 @@ func unfitness(q *notes.Qualification, node *ironic.Node, valid time.Duration, n
 	return "another machine than this one has passed the qualification (serial number " + q.Serial + ")"
 }
 
+// isIdle reports whether an allocation may reserve a node now.
+func isIdle(n *ironic.Node) bool {
+	return states.InPool(n) && n.InstanceUUID == "" && !n.Maintenance && !n.Retired
+}
+
 // isDue reports whether this run may take a machine out of the pool to qualify it again.
-func isDue(ctx context.Context, site *machine.Site, id string) bool {
+func isDue(ctx context.Context, site *machine.Site, node *ironic.Node) bool {
 	all, err := site.Ironic.NodesForPlan(ctx)
 	if err != nil {
 		return false
 	}
-	known := machine.Kept(site, func(*machine.Site) *dues { return &dues{ids: map[string]bool{}} })
+	known := machine.Kept(site, func(*machine.Site) *dues { return &dues{classes: map[string]string{}} })
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	if !known.ids[id] && len(known.ids) < room(all, site.Config().Limit.Max) {
-		known.ids[id] = true
+	of := 0
+	for _, class := range known.classes {
+		if class == node.ResourceClass {
+			of++
+		}
 	}
-	return known.ids[id]
+	_, is := known.classes[node.UUID]
+	if !is && of < room(all, node.ResourceClass, site.Config().Limit.Max) {
+		known.classes[node.UUID], is = node.ResourceClass, true
+	}
+	return is
 }
 
-// room returns how many more machines of the pool may be qualified now: a quarter of those that are idle, and of the limit, and at least
-// one, less those at which Ironic is at work.
-func room(all map[string]*ironic.Node, most int) int {
-	idle, busy := 0, 0
+// room returns how many more machines of a class may leave the pool now: a quarter of those that are idle, and of the limit, and at least
+// one, less those that are out of it for their qualification, or because they have failed it and are not in quarantine: the cause may be
+// none of theirs.
+func room(all map[string]*ironic.Node, class string, most int) int {
+	idle, out := 0, 0
 	for node := range maps.Values(all) {
-		if states.InPool(node) && node.InstanceUUID == "" {
+		q := notes.QualificationOf(node)
+		switch {
+		case node.ResourceClass != class:
+		case isIdle(node):
 			idle++
-		}
-		if q := notes.QualificationOf(node); q != nil && !q.Begun.IsZero() && states.InCleaning(node) {
-			busy++
+		case q != nil && !node.Retired && !states.InPool(node) && !states.Deployed(node) && !(q.Begun.IsZero() && q.Failed.IsZero()):
+			out++
 		}
 	}
 	if most == 0 { // no limit
-		most = idle + busy
+		most = idle + out
 	}
-	return max(1, min(idle+busy, most)/idleShare) - busy
+	return max(1, min(idle+out, most)/idleShare) - out
 }
 
-// qualifies reports whether the machine must be qualified now: it is on its way into the pool, or in it and due.
+// qualifies reports whether the machine must be qualified now: it is on its way into the pool, or in it and due. If it is inspected now, the
+// apply finds out whether it is the machine that has passed.
 func (p *plan) qualifies() bool {
 	fit := p.seen.Fitness
-	switch inPool := states.InPool(p.seen.node()) || p.seen.Coming; {
-	case p.Qualification.IsNull(), !p.mayBecomeAvailable(), p.isKeptOut(), p.Held:
+	again := fit != nil && fit.Holds && p.inspectsNow()
+	switch {
+	case p.Qualification.IsNull(), !p.mayBecomeAvailable(), p.isKeptOut():
 		return false
 	case p.seen.New, p.Has(DoReplace):
 		return true
-	case inPool:
-		return fit != nil && fit.Due && !p.Qualification.Unknown
+	case p.inPool():
+		proof := p.proof()
+		differs := proof != nil && len(proof.Differences) > 0 // which leaves the pool alone
+		return fit != nil && (fit.Due && !differs || again) && !p.Qualification.Unknown
 	}
-	return fit == nil || !fit.Holds
+	return fit == nil || !fit.Holds || again
+}
+
+func (p *plan) inPool() bool { return states.InPool(p.seen.node()) || p.seen.Coming }
+
+// isUnproven reports whether a machine stays out of the pool, because Ironic cannot qualify it in maintenance.
+func (p *plan) isUnproven() bool {
+	held := p.Held || p.seen.New && p.Maintenance.V
+	holds := p.seen.Fitness != nil && p.seen.Fitness.Holds
+	return held && !p.Qualification.IsNull() && !holds && (p.seen.New || !p.inPool() || p.Has(DoReplace))
 }
 
 // qualification returns the step. Its steps may erase disks.
@@ -147,40 +179,68 @@ func (p *plan) warnQualification() {
 		return
 	}
 	why := ""
-	if fit := p.seen.Fitness; fit != nil && fit.Why != "" {
+	switch fit := p.seen.Fitness; {
+	case fit != nil && fit.Why != "":
 		why = " That is planned because " + failure.Ended(fit.Why)
+	case fit != nil && fit.Holds && p.Replaces == "":
+		why = " It does so only if the inspection finds another machine than the one that has passed."
 	}
-	erases := ""
-	if w := p.Qualification.V; w.Runbook != "" || len(machine.Erasing(w.Steps)) > 0 {
+	erases, steps := "", machine.StepNames(p.Qualification.V.Order())
+	if w := p.Qualification.V; w.Runbook != "" || p.Qualification.Unknown || len(machine.Erasing(w.Steps)) > 0 {
 		erases = " That may erase its disks."
+	}
+	if p.Qualification.Unknown {
+		steps = "steps that are not known yet"
 	}
 	leaves := ""
 	if states.InPool(p.seen.node()) {
 		leaves = " It leaves the pool for that time."
 	}
 	p.warn(decide.At("qualification"), "Machine is qualified", fmt.Sprintf("Host %s: Ironic runs %s on the machine, which boots for "+
-		"that.%s%s%s", p.Label, machine.StepNames(p.Qualification.V.Order()), erases, leaves, why))
+		"that.%s%s%s", p.Label, steps, erases, leaves, why))
 }
 
 // qualify qualifies the machine, unless a run that the plan does not know has done that. The apply goes on if the machine fails, which then
 // stays out of the pool.
 func (w *Work) qualify(ctx context.Context) error {
 	want := w.Wish.Qualification
-	if w.isMisfit() || states.Deployed(w.Node()) {
+	walk, _ := w.Plan.Find(DoWalk)
+	if !want.Set || w.staysOut(walk) || states.Deployed(w.Node()) {
+		return nil
+	}
+	waits := func(why string) error {
+		w.notices = append(w.notices, decide.Warn(decide.At("qualification"), "Qualification waits", fmt.Sprintf("Host %s stays in the "+
+			"pool, because %s. A later apply qualifies it.", w.Wish.Label, why)))
 		return nil
 	}
 	if w.Was != nil && states.InPool(w.Node()) && !w.mayLeave(ctx) {
-		w.notices = append(w.notices, decide.Warn(decide.At("qualification"), "Qualification waits", fmt.Sprintf("Host %s stays in the "+
-			"pool, because as many other machines are being qualified as may be at once. A later apply qualifies it.", w.Wish.Label)))
-		return nil
+		return waits("as many other machines are out of it for their qualification as may be at once")
 	}
-	if fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); fit.Holds {
+	if fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); fit != nil && fit.Holds {
 		return nil
 	}
 	err := w.Machine.Qualify(ctx, want.V.Recipe, want.V.Quarantines, want.V.Timeout)
-	err = errors.Join(err, w.EndTemporary(ctx, w.Node(), w.Limit))
+	if failure.Is(err, machine.KindRefused) && states.Deployed(w.Node()) {
+		return waits("it was reserved meanwhile")
+	}
+	return w.qualified(ctx, err)
+}
+
+// endQualification ends a qualification that an interrupted run has begun, before other steps move the node.
+func (w *Work) endQualification(ctx context.Context) error {
+	want := w.Wish.Qualification
+	if q := notes.QualificationOf(w.Node()); q == nil || q.Begun.IsZero() || !want.Set || !w.Plan.Has(DoQualify) {
+		return nil
+	}
+	_, err := w.Machine.EndQualification(ctx, want.V.Quarantines, want.V.Timeout)
+	return w.qualified(ctx, err)
+}
+
+// qualified takes the error of a qualification: a machine that has failed ends no apply.
+func (w *Work) qualified(ctx context.Context, err error) error {
 	q := notes.QualificationOf(w.Node())
-	if failed := failure.As(err, failure.KindFailed); failed == nil || q == nil || q.Failed.IsZero() {
+	err = errors.Join(err, w.EndTemporary(ctx, w.Node(), w.Limit))
+	if failure.As(err, failure.KindFailed) == nil || q == nil || q.Failed.IsZero() {
 		return err
 	}
 	w.unfit = err
@@ -189,8 +249,9 @@ func (w *Work) qualify(ctx context.Context) error {
 
 // mayLeave reports whether the machine may still leave the pool, of which other runs may have taken others.
 func (w *Work) mayLeave(ctx context.Context) bool {
-	all, err := w.Machine.Site().Ironic.ShortNodes(ctx)
-	return err == nil && room(all, w.Machine.Site().Config().Limit.Max) > 0
+	site := w.Machine.Site()
+	all, err := site.Ironic.NodesForPlan(ctx)
+	return err == nil && room(all, w.Node().ResourceClass, site.Config().Limit.Max) > 0
 }
 
 // sayUnfit says why the machine has failed its qualification, and where it is.
@@ -202,8 +263,8 @@ func (w *Work) sayUnfit() []decide.Notice {
 	failed.Advice = "The machine stays out of the pool. The next apply qualifies it again."
 	if notes.QuarantineOf(w.Node()) != nil {
 		failed.Advice = "The machine is in quarantine: it is retired, and no allocation reserves it. When it is repaired, set retired = " +
-			"false on its metal_host, which qualifies it again, or run metal unretire."
+			"false on its metal_host (true before, if it is false already), which qualifies it again, or run metal unretire."
 	}
-	_, detail := failure.Explain("qualify host "+w.Wish.Label, &failed)
+	_, detail := failure.Explain("prepare node "+w.Wish.Label, &failed)
 	return []decide.Notice{decide.Warn(decide.At("qualification"), "Machine has failed its qualification", detail)}
 }

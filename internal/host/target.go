@@ -47,12 +47,12 @@ func TargetWithBMC(target string, s ironic.State) string {
 }
 
 // goals returns the state that the host is to reach, or all that are possible if that is not known yet. It is target_state, except that a
-// retired node does not become available, and neither does one whose hardware is not as expected.
+// retired node does not become available, and neither does one whose hardware is not as expected, or that cannot be qualified now.
 func (p *plan) goals() []states.Goal {
 	target := states.Goal(p.Target.V)
 	available := p.Target.Unknown || target == states.GoalAvailable
 	switch {
-	case available && (p.Retired.V || p.isKeptOut()):
+	case available && (p.Retired.V || p.isKeptOut() || p.isUnproven()):
 		return []states.Goal{states.GoalManageable}
 	case available && (p.Target.Unknown || p.Retired.Unknown):
 		return []states.Goal{states.GoalManageable, states.GoalAvailable}

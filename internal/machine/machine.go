@@ -44,6 +44,7 @@ type Machine struct {
 	service watched // the last service
 
 	preparation *Preparation // of the next verb with an order; nil: none
+	qualifies   bool         // it runs the steps of a qualification
 
 	quarantine *notes.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 

@@ -20,7 +20,7 @@ import (
 
 // Qualify runs the steps of a recipe on the free machine, which leaves the pool for that and is manageable afterwards, and notes the
 // outcome on the node. If an interrupted run has begun that, Qualify takes what came of it. If the machine fails, the error is of
-// KindFailed; if quarantines, the node is then retired, unless the reason speaks against something else.
+// KindFailed; if quarantines, the node is then retired, unless the reason does not speak against the machine.
 func (m *Machine) Qualify(ctx context.Context, recipe notes.Recipe, quarantines bool, timeout time.Duration) error {
 	if err := m.refuseUsed("cleans"); err != nil {
 		return err
@@ -28,21 +28,20 @@ func (m *Machine) Qualify(ctx context.Context, recipe notes.Recipe, quarantines 
 	if err := m.refuseErasing(ctx, recipe.Order(), true); err != nil {
 		return err
 	}
-	was := notes.QualificationOf(m.node)
-	if was != nil && !was.Begun.IsZero() {
-		ended, err := m.endBegun(ctx, was, timeout)
-		if ended {
-			return m.endQualification(ctx, was, quarantines, err)
-		}
-		if err != nil {
-			return err
-		}
+	if _, err := m.site.ErasingSteps(ctx, recipe.Order()); err != nil { // a runbook that does not exist takes no machine out of the pool
+		return err
 	}
+	if ended, err := m.EndQualification(ctx, quarantines, timeout); ended || err != nil {
+		return err
+	}
+	was := notes.QualificationOf(m.node)
 	begun := &notes.Qualification{Recipe: recipe}
 	defer m.Preparing(Preparation{
-		Write: func(ctx context.Context) error { return m.beginQualification(ctx, begun) },
+		Write: func(ctx context.Context) error { return m.beginQualification(ctx, begun, was) },
 		Undo:  func(ctx context.Context) { _ = m.Patch(ctx, m.asBefore(begun, was)) }, // the next try writes it again
 	})()
+	m.qualifies = true
+	defer func() { m.qualifies = false }()
 	err := m.RunSteps(ctx, false, recipe.Order(), timeout)
 	switch {
 	case err == nil, failure.Is(err, failure.KindFailed) && m.State() == nodes.CleanFail:
@@ -53,10 +52,26 @@ func (m *Machine) Qualify(ctx context.Context, recipe notes.Recipe, quarantines 
 	return err
 }
 
+// EndQualification ends a qualification that an interrupted run has begun, and reports whether there was one and what came of it is known.
+// The error is as that of Qualify.
+func (m *Machine) EndQualification(ctx context.Context, quarantines bool, timeout time.Duration) (ended bool, err error) {
+	was := notes.QualificationOf(m.node)
+	if was == nil || was.Begun.IsZero() {
+		return false, nil
+	}
+	if ended, err = m.endBegun(ctx, was, timeout); ended {
+		err = m.endQualification(ctx, was, quarantines, err)
+	}
+	return ended, err
+}
+
 // beginQualification notes that a qualification begins, and sets its parameters. One that was noted before counts no more.
-func (m *Machine) beginQualification(ctx context.Context, q *notes.Qualification) error {
+func (m *Machine) beginQualification(ctx context.Context, q, was *notes.Qualification) error {
 	q.Begun, q.From = m.now(), m.node.ProvisionUpdatedAt
 	var patch ironic.Patch
+	if was != nil {
+		patch = m.withoutParameters(was)
+	}
 	for _, key := range slices.Sorted(maps.Keys(q.Parameters)) {
 		patch.Set("/driver_info/"+key, q.Parameters[key])
 	}
@@ -86,6 +101,29 @@ func (m *Machine) withoutParameters(q *notes.Qualification) (patch ironic.Patch)
 	return patch
 }
 
+// ForgetQualification ends what is noted of the qualification of the machine, and takes its parameters away. The steps stay noted.
+func (m *Machine) ForgetQualification(ctx context.Context) error {
+	if err := m.Refresh(ctx); err != nil { // polls have no driver_info
+		return err
+	}
+	q := notes.QualificationOf(m.node)
+	if q == nil {
+		return nil
+	}
+	patch := m.withoutParameters(q)
+	patch.Set("/extra/"+notes.KeyQualification, &notes.Qualification{Recipe: q.Recipe})
+	return m.Patch(ctx, patch)
+}
+
+// forgetBegun forgets a qualification that an interrupted run has begun, before another operation moves the node: the end of that would
+// look like its own.
+func (m *Machine) forgetBegun(ctx context.Context) error {
+	if q := notes.QualificationOf(m.node); q == nil || q.Begun.IsZero() || m.qualifies {
+		return nil
+	}
+	return m.ForgetQualification(ctx)
+}
+
 // endBegun waits for the end of a qualification that an interrupted run has begun. ended is false if its steps have not begun, or if
 // nothing proves what came of them. The error is that of the steps.
 func (m *Machine) endBegun(ctx context.Context, was *notes.Qualification, timeout time.Duration) (ended bool, err error) {
@@ -97,6 +135,9 @@ func (m *Machine) endBegun(ctx context.Context, was *notes.Qualification, timeou
 	}
 	if err := m.Refresh(ctx); err != nil {
 		return false, err
+	}
+	if now := notes.QualificationOf(m.node); now == nil || now.Begun.IsZero() {
+		return false, m.refuse("another run has ended its qualification meanwhile. Plan again")
 	}
 	switch m.State() { //nolint:exhaustive // others have moved the node since
 	case nodes.CleanFail:
@@ -128,7 +169,7 @@ func (m *Machine) endQualification(ctx context.Context, q *notes.Qualification, 
 	end, patch := notes.Qualification{Recipe: q.Recipe, Inspected: InspectedAt(m.node)}, m.withoutParameters(q)
 	if why := failure.As(failed, failure.KindFailed); why != nil {
 		end.Failed, end.Words = m.now(), api.FirstLine(why.Words)
-		if quarantines && !m.node.Retired && (why.Why == nil || why.Why.Blame != reason.Request && why.Why.Blame != reason.Site) {
+		if quarantines && !m.node.Retired && (why.Why == nil || why.Why.Blame == reason.Machine) {
 			quarantine := &notes.Quarantine{Unfit: true, Since: end.Failed}
 			patch.Set("/retired", true)
 			patch.Set("/retired_reason", quarantine.Reason())

@@ -260,6 +260,9 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 	}
 	before, from := *w.node, w.State()
 	err = w.admitted(ctx, verb, func(ctx context.Context) error {
+		if err := w.forgetBegun(ctx); err != nil {
+			return err
+		}
 		if err := w.leavePool(ctx, verb); err != nil {
 			return err
 		}
