@@ -81,8 +81,9 @@ var table = []struct {
 			"inspection",
 	},
 	{
-		KeyQualification, sayQualification, inExtra, "an allocation with `qualified_within` reserves the machine, or does not; `metal " +
-			"qualify` runs other steps, which it names first", "the last inspection",
+		KeyQualification, sayQualification, inExtra, "an allocation with `qualified_within` reserves the machine, or does not; it " +
+			"enters the pool without its steps, or runs them again while it is free; `metal qualify` runs others, which it names " +
+			"first", "the last inspection",
 	},
 	{KeyCabling, nil, inExtra, "a wrong cable is reported, or is not", "the last inspection"},
 	{KeyCreated, nil, inAllocation, "`metal timeline` shows another beginning", ""},
