@@ -155,15 +155,6 @@ func (p *plan) qualifies() bool {
 	return fit == nil || !fit.Holds || again
 }
 
-func (p *plan) inPool() bool { return states.InPool(p.seen.node()) || p.seen.Coming }
-
-// isUnproven reports whether a machine stays out of the pool, because Ironic cannot qualify it in maintenance.
-func (p *plan) isUnproven() bool {
-	held := p.Held || p.seen.New && p.Maintenance.V
-	holds := p.seen.Fitness != nil && p.seen.Fitness.Holds
-	return held && !p.Qualification.IsNull() && !holds && (p.seen.New || !p.inPool() || p.Has(DoReplace))
-}
-
 // qualification returns the step. Its steps may erase disks.
 func (p *plan) qualification() Step { return Step{Do: DoQualify, Cost: decide.Clean} }
 

@@ -60,6 +60,15 @@ func (p *plan) goals() []states.Goal {
 	return []states.Goal{target}
 }
 
+func (p *plan) inPool() bool { return states.InPool(p.seen.node()) || p.seen.Coming }
+
+// isUnproven reports whether a machine stays out of the pool, because Ironic cannot qualify it in maintenance.
+func (p *plan) isUnproven() bool {
+	held := p.Held || p.seen.New && p.Maintenance.V
+	holds := p.seen.Fitness != nil && p.seen.Fitness.Holds
+	return held && !p.Qualification.IsNull() && !holds && (p.seen.New || !p.inPool() || p.Has(DoReplace))
+}
+
 func (p *plan) settled() bool {
 	return !slices.ContainsFunc(p.goals(), func(goal states.Goal) bool { return !states.Settled(goal, p.seen.State) })
 }
