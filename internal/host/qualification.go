@@ -127,7 +127,7 @@ func room(all map[string]*ironic.Node, class string, most int) int {
 		case node.ResourceClass != class:
 		case isIdle(node):
 			idle++
-		case q != nil && !node.Retired && !states.InPool(node) && !states.Deployed(node) && !(q.Begun.IsZero() && q.Failed.IsZero()):
+		case q != nil && !node.Retired && !states.InPool(node) && !states.Deployed(node) && (!q.Begun.IsZero() || !q.Failed.IsZero()):
 			out++
 		}
 	}
@@ -137,8 +137,8 @@ func room(all map[string]*ironic.Node, class string, most int) int {
 	return max(1, min(idle+out, most)/idleShare) - out
 }
 
-// qualifies reports whether the machine must be qualified now: it is on its way into the pool, or in it and due. If it is inspected now, the
-// apply finds out whether it is the machine that has passed.
+// qualifies reports whether the machine must be qualified now: it is on its way into the pool, or in it and due. If it is inspected now,
+// the apply finds out whether it is the machine that has passed.
 func (p *plan) qualifies() bool {
 	fit := p.seen.Fitness
 	again := fit != nil && fit.Holds && p.inspectsNow()

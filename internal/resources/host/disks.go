@@ -27,8 +27,8 @@ func skipBlockDevicesAttribute() attribute {
 			ElementType: hintType, Optional: true, Computed: true, Validators: []validator.Set{hintsValidator{}},
 			MarkdownDescription: "Disks that Ironic's agent neither erases nor deploys on: hints as in `root_device`, or the " +
 				"`volume_name` of a software RAID volume. Name disks by `wwn`: **by other hints, cleanings erase the file systems in " +
-				"their partitions.** **The next cleaning wipes the disks of an entry that you remove.** RAID steps heed only `volume_name`, " +
-				"`burnin_disk` and those of a BMC nothing. See [Erase disks](../guides/erasure.md#keep-some-disks).",
+				"their partitions.** **The next cleaning wipes the disks of an entry that you remove.** RAID steps heed only " +
+				"`volume_name`, `burnin_disk` and those of a BMC nothing. See [Erase disks](../guides/erasure.md#keep-some-disks).",
 		},
 		of: func(m *model) *types.Set { return &m.SkipBlockDevices },
 	}.attribute()
