@@ -207,7 +207,11 @@ func (w *Work) qualify(ctx context.Context) error {
 	if w.Was != nil && states.InPool(w.Node()) && !w.mayLeave(ctx) {
 		return waits("as many other machines are out of it for their qualification as may be at once")
 	}
-	if fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); fit != nil && fit.Holds {
+	switch fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); {
+	case fit == nil:
+		return machine.RefusedFor(w.Node(), "its inventory, which tells whether it is the machine that has passed its qualification, could "+
+			"not be read. Apply again")
+	case fit.Holds:
 		return nil
 	}
 	err := w.Machine.Qualify(ctx, want.V.Recipe, want.V.Quarantines, want.V.Timeout)
@@ -238,7 +242,7 @@ func (w *Work) qualified(ctx context.Context, err error) error {
 	return nil
 }
 
-// mayLeave reports whether the machine may still leave the pool, of which other runs may have taken others.
+// mayLeave reports whether the machine may still leave the pool. Other runs may have taken machines out of the pool since the plan.
 func (w *Work) mayLeave(ctx context.Context) bool {
 	site := w.Machine.Site()
 	all, err := site.Ironic.NodesForPlan(ctx)

@@ -128,7 +128,7 @@ func TestQualify_afterARepair(t *testing.T) {
 	})
 }
 
-// Whoever may write notes, such as the members of a lessee, may not change driver_info by them.
+// A member of a lessee may write notes. Such a note changes no key of driver_info but those of a burn-in.
 func TestQualify_setsNoForgedParameters(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -28,7 +28,8 @@ func (r *rack) wantReason(w *acctest.Workspace, host, id, config string) {
 	r.t.Logf("Ironic says %q, and %v", r.Node(host)["last_error"], events[len(events)-1])
 }
 
-// TestMetal_aBMCThatIsNotReachedNamesTheReason enrolls a machine with a BMC whose certificate nobody knows, and that refuses the log-in.
+// TestMetal_aBMCThatIsNotReachedNamesTheReason enrolls a machine twice: its BMC has a certificate that Ironic does not trust, and then
+// refuses the password.
 func TestMetal_aBMCThatIsNotReachedNamesTheReason(t *testing.T) {
 	t.Parallel()
 	r := startRack(t, provisioning)
