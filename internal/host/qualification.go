@@ -209,8 +209,8 @@ func (w *Work) qualify(ctx context.Context) error {
 	}
 	switch fit := SeeFitness(ctx, w.Machine.Site(), w.Node(), want, nil); {
 	case fit == nil:
-		return machine.RefusedFor(w.Node(), "its inventory, which tells whether it is the machine that has passed its qualification, could "+
-			"not be read. Apply again")
+		return machine.RefusedFor(w.Node(), "its inventory could not be read, which tells whether it is the machine that has passed its "+
+			"qualification. Apply again")
 	case fit.Holds:
 		return nil
 	}
