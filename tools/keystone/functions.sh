@@ -58,7 +58,7 @@ start_keystone() {
   } > "$dir/keystone-manage.log" 2>&1 || { tail -n 40 "$dir/keystone-manage.log" >&2; die "cannot make the database of Keystone"; }
   serve_keystone keystone 3600 2
   identity=$url
-  serve_keystone brief "${TOKEN_EXPIRATION:-6}" 1
+  serve_keystone brief "${TOKEN_EXPIRATION:-12}" 1
   export METAL_KEYSTONE_DIR=$keystone METAL_KEYSTONE_URL=$identity METAL_KEYSTONE_BRIEF_URL=$url
 }
 
