@@ -32,7 +32,8 @@ var groups = map[string]string{
 		" " + terraform,
 	"main": "provider base " + terraform,
 	"operator": "deploy allocate oneview rollout machine throttle ironic base github.com/prometheus/ " +
-		"github.com/hashicorp/terraform-json github.com/hashicorp/hcl/ github.com/zclconf/go-cty/ " + nodes,
+		"github.com/hashicorp/terraform-json github.com/hashicorp/hcl/ github.com/zclconf/go-cty/ " +
+		"github.com/modelcontextprotocol/ " + nodes,
 	"cmd/metal": "operator oneview machine throttle ironic base github.com/spf13/ golang.org/x/term golang.org/x/sys/",
 	"cmd/fake":  "fake", "fake": "",
 	"test": "provider allocate deploy host machine throttle ironic base fake " + terraform,

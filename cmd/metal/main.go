@@ -68,6 +68,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Name: "metal", Version: version, Clean: func(text string) string { return rest.OneLine(secrets.Redact(text)) },
 		Console: root.ErrOrStderr(), Report: func(err error) { fmt.Fprintln(root.ErrOrStderr(), "metal:", err) },
 	}))
+	return finish(root, err)
+}
+
+// finish says why a command has failed, and returns its exit code.
+func finish(root *cobra.Command, err error) int {
 	if err == nil {
 		return cli.ExitDone
 	}
@@ -101,7 +106,7 @@ func newRoot(getenv func(string) string, secrets *rest.Secrets) *cobra.Command {
 	root := cli.NewRoot(s, aboutMetal)
 	root.AddCommand(operate.Commands(s)...)
 	root.AddCommand(observe.Commands(s)...)
-	root.AddCommand(oneview.Command(s), manual.Command(s), newVersion())
+	root.AddCommand(oneview.Command(s), newMCP(s, secrets), manual.Command(s), newVersion())
 	s.CompleteArguments(root)
 	return root
 }
