@@ -56,7 +56,6 @@ var never = map[string]string{
 	"metal_deployment.failure.words":   "read-only: what last_error means, by the table of package reason; nothing decides by it",
 	"metal forecast":                   "reads a saved plan, and lists of nodes; TestForecast compares what it says with applies",
 	"metal lint":                       "reads files of a configuration, and makes no request",
-	"metal mcp":                        "runs list, show, history, doctor and forecast, which have their own scenes",
 	"metal man":                        "writes manual pages to a folder, and makes no request",
 	"metal oneview migrate": "not played yet: changes driver_info; needs nodes with pre-allocation, which no configuration of the " +
 		"provider makes",
