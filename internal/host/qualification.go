@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -160,15 +159,13 @@ func (p *plan) qualification() Step { return Step{Do: DoQualify, Cost: decide.Cl
 
 // warnQualification says what the qualification does to the machine, and refuses one that would erase disks that are to be kept.
 func (p *plan) warnQualification() {
-	burns := slices.ContainsFunc(p.Qualification.V.Steps, func(s ironic.CleanStep) bool { return s.String() == machine.BurnsDisks })
-	if burns && len(p.Skips.V) > 0 {
-		p.refuse(decide.At("qualification", "steps"), "Burn-in would erase kept disks", fmt.Sprintf("Host %s keeps disks with "+
-			"skip_block_devices, and %s writes to all disks of a machine, whatever that says. Remove the step, or skip_block_devices.",
-			p.Label, machine.BurnsDisks))
+	for _, s := range p.Qualification.V.Steps {
+		p.refuseBurning("steps", s.String())
 	}
 	if !p.costs(DoQualify) {
 		return
 	}
+	p.checkQualifyingRunbook(p.Qualification.V.Runbook)
 	why := ""
 	switch fit := p.seen.Fitness; {
 	case fit != nil && fit.Why != "":
@@ -189,6 +186,39 @@ func (p *plan) warnQualification() {
 	}
 	p.warn(decide.At("qualification"), "Machine is qualified", fmt.Sprintf("Host %s: Ironic runs %s on the machine, which boots for "+
 		"that.%s%s%s", p.Label, steps, erases, leaves, why))
+}
+
+// refuseBurning refuses a step that writes to disks which the host keeps.
+func (p *plan) refuseBurning(in, step string) {
+	if len(p.Skips.V) == 0 || step != machine.BurnsDisks {
+		return
+	}
+	p.refuse(decide.At("qualification", in), "Burn-in would erase kept disks", fmt.Sprintf("Host %s keeps disks with "+
+		"skip_block_devices, and %s writes to all disks of a machine, whatever that says. Remove the step, or skip_block_devices.",
+		p.Label, step))
+}
+
+// checkQualifyingRunbook refuses a runbook that Ironic would not run on the machine; "": the qualification names its steps.
+func (p *plan) checkQualifyingRunbook(name string) {
+	if name == "" {
+		return
+	}
+	p.ask(AskQualifying)
+	r, at := p.seen.Qualifying, decide.At("qualification", "runbook")
+	switch {
+	case r == nil, r.Open, r.Hidden != "":
+	case r.Found == nil:
+		p.refuse(at, "Runbook does not exist", fmt.Sprintf("Ironic has no runbook %s, which is to qualify host %s. Create it, for example "+
+			"with metal_runbook, or correct qualification.", name, p.Label))
+	case !r.fits():
+		p.refuse(at, "Runbook does not fit the host", fmt.Sprintf("Ironic runs runbook %s only on nodes with one of its traits%s, and "+
+			"host %s has none of them after this apply. Add one of them to traits of the host, or to those of the runbook.", name,
+			inList(r.traits()), p.Label))
+	default:
+		for _, s := range r.Found.Steps {
+			p.refuseBurning("runbook", s.Interface+"."+s.Step)
+		}
+	}
 }
 
 // qualify qualifies the machine, unless a run that the plan does not know has done that. The apply goes on if the machine fails, which then

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,43 @@ func TestDecide_qualificationKeepsDisks(t *testing.T) {
 		w.Qualification, w.Skips = burnIn(step), decide.Known([]disks.Hint{{"serial": "D2"}})
 		if p := host.Decide(w, s); strings.Contains(details(p), "keeps disks") != refused {
 			t.Errorf("%s:\n%s", step, describe(w, s, p))
+		}
+	}
+}
+
+// A runbook that Ironic would not run on the machine, or that writes to disks that are to be kept, is refused by the plan that would run it.
+func TestDecide_qualificationByRunbook(t *testing.T) {
+	t.Parallel()
+	of := func(step, trait string) *host.Runbook {
+		return &host.Runbook{
+			HasTraits: true, Traits: decide.Known([]string{"CUSTOM_BURN"}),
+			Found: &ironic.Procedure{Name: "burn-in", Traits: []string{trait}, Steps: []ironic.Step{{Interface: "deploy", Step: step}}},
+		}
+	}
+	for name, test := range map[string]struct {
+		wish    string
+		runbook *host.Runbook
+		says    string
+	}{
+		"not asked":       {"target_state=available", nil, ""},
+		"missing":         {"target_state=available", &host.Runbook{}, "Ironic has no runbook burn-in"},
+		"of this plan":    {"target_state=available", &host.Runbook{Open: true}, ""},
+		"hidden":          {"target_state=available", &host.Runbook{Hidden: "no right"}, ""},
+		"of other traits": {"target_state=available", of("burnin_cpu", "CUSTOM_OTHER"), "only on nodes with one of its traits (CUSTOM_OTHER)"},
+		"all disks":       {"target_state=available", of("burnin_disk", "CUSTOM_BURN"), "keeps disks"},
+		"fits":            {"target_state=available", of("burnin_cpu", "CUSTOM_BURN"), ""},
+		"does not run":    {"target_state=manageable", &host.Runbook{}, ""},
+	} {
+		w, s := tell(t, test.wish, "state=manageable")
+		q := burnIn()
+		q.V.Runbook = "burn-in"
+		w.Qualification, w.Skips, s.Qualifying = q, decide.Known([]disks.Hint{{"serial": "D2"}}), test.runbook
+		p := host.Decide(w, s)
+		if refused := decide.Refused(p.Notices); refused != (test.says != "") || !strings.Contains(details(p), test.says) {
+			t.Errorf("%s: refused: %t\n%s", name, refused, describe(w, s, p))
+		}
+		if asks := slices.Contains(p.Asks, host.AskQualifying); asks != (test.wish == "target_state=available") {
+			t.Errorf("%s: asks: %t", name, asks)
 		}
 	}
 }

@@ -150,6 +150,7 @@ type Answers struct {
 	Profile    string              // temporary server profile on the machine; "": none
 	ProfileErr string              // why that is not known; "": it is
 	Runbooks   *Runbook            // the cleaning runbook of the wish; nil: not known
+	Qualifying *Runbook            // the runbook of the qualification; nil: not known
 	Neighbours *Neighbours         // nil: not known
 	Settled    bool                // a killed run has begun the new host, whose node is where it is to be, or in use
 	Disks      []ironic.Disk       // of the last inspection; nil: not known
@@ -188,6 +189,7 @@ const (
 	AskTakeOver   Question = "node that the host would take over"
 	AskProfile    Question = "temporary server profile"
 	AskRunbook    Question = "cleaning runbook"
+	AskQualifying Question = "runbook of the qualification"
 	AskNeighbours Question = "nodes of the site"
 	AskDisks      Question = "disks of the last inspection"
 	AskFunctions  Question = "functions of hardware interfaces"

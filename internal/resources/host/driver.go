@@ -171,6 +171,8 @@ var imageKeys = []string{
 var anyTextIsTrue = []string{"agent_burnin_fio_disk_smart_test", "config_via_floppy", "config_via_removable"}
 
 func (m *model) validateKeys(diags *diag.Diagnostics) {
+	burnIn, _ := m.Qualification.Attributes()["parameters"].(framework.JSON)
+	temporary := framework.JSONDocument(burnIn)
 	for name, values := range map[string]types.Map{
 		"properties": m.Properties, "driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO,
 	} {
@@ -181,6 +183,10 @@ func (m *model) validateKeys(diags *diag.Diagnostics) {
 			}
 		}
 		for key, text := range framework.StringMap(values) {
+			if _, twice := temporary[key]; twice && name != "properties" {
+				diags.AddAttributeError(path.Root(name).AtMapKey(key), "Setting has an attribute of its own",
+					fmt.Sprintf("qualification.parameters sets %s while its steps run, and removes it afterwards. Remove it here.", key))
+			}
 			if name != "properties" && slices.Contains(imageKeys, key) {
 				framework.ImageReference.Check(path.Root(name).AtMapKey(key), text, diags)
 			}

@@ -104,8 +104,11 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 		}
 		return to.Disks != nil
 	case hosts.AskRunbook:
-		to.Runbooks = h.lookAtRunbook(ctx, q)
+		to.Runbooks = h.lookAtRunbook(ctx, q, q.plan.CleaningRunbook.ValueString())
 		return to.Runbooks != nil
+	case hosts.AskQualifying:
+		to.Qualifying = h.lookAtRunbook(ctx, q, q.wish.Qualification.V.Runbook)
+		return to.Qualifying != nil
 	case hosts.AskNeighbours:
 		to.Neighbours = hosts.LookAtNeighbours(ctx, h.Site, q.who, h.nodeOf(ctx, q))
 		return to.Neighbours != nil
@@ -221,13 +224,13 @@ func (h *host) lookAtProfile(ctx context.Context, q question) (label, failure st
 	return "", ""
 }
 
-// lookAtRunbook returns what Ironic knows of the cleaning runbook of the plan; nil if it does not answer.
-func (h *host) lookAtRunbook(ctx context.Context, q question) *hosts.Runbook {
+// lookAtRunbook returns what Ironic knows of a runbook that the host names; nil if it does not answer.
+func (h *host) lookAtRunbook(ctx context.Context, q question, name string) *hosts.Runbook {
 	version, err := h.Site.Ironic.Microversion(ctx)
 	if err != nil || version < api.VersionRunbooks {
 		return nil // checkVersions reports it
 	}
-	found, err := expect.FindRunbook(ctx, h.Site, q.plan.CleaningRunbook.ValueString())
+	found, err := expect.FindRunbook(ctx, h.Site, name)
 	seen := &hosts.Runbook{
 		Found: found.Procedure, Open: found.Open, First: found.First, Server: version, HasTraits: version >= api.VersionRunbookTraits,
 		Traits: h.plannedTraits(ctx, q), Project: cmp.Or(q.plan.Owner.ValueString(), h.Site.Ironic.Project()),
@@ -236,7 +239,7 @@ func (h *host) lookAtRunbook(ctx context.Context, q question) *hosts.Runbook {
 	case hidden:
 		_, seen.Hidden = failure.Explain("", err)
 	case err != nil && !api.IsNotFound(err):
-		framework.ReportUndone(q.diags, "read the cleaning runbook of host "+q.plan.describe(), err)
+		framework.ReportUndone(q.diags, "read a runbook of host "+q.plan.describe(), err)
 		return nil
 	}
 	return seen

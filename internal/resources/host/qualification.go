@@ -117,6 +117,18 @@ func (m *model) qualification(ctx context.Context) (q decide.Value[hosts.Qualifi
 // forever is longer than any machine lives.
 const forever = 100 * 365 * 24 * time.Hour
 
+// fitnessNow returns how the machine stands with the qualification of the plan. seen is how it stands with that of the state.
+func (h *host) fitnessNow(ctx context.Context, q question, seen *hosts.Fitness) *hosts.Fitness {
+	if q.plan.Qualification.Equal(q.state.Qualification) || !q.wish.Qualification.Set || !h.Known() {
+		return seen
+	}
+	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
+	if err != nil { // the refresh has reported it
+		return seen
+	}
+	return hosts.SeeFitness(ctx, h.Site, node, q.wish.Qualification, seen)
+}
+
 // isFitAs reports whether a refresh would see the machine as the last one has.
 func (h *host) isFitAs(ctx context.Context, m *model, node *ironic.Node, was *hosts.Fitness) bool {
 	now := hosts.SeeFitness(ctx, h.Site, node, m.qualification(ctx), was)

@@ -3,6 +3,7 @@ package host_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
@@ -45,4 +46,29 @@ func TestAccHostQualification_entersThePoolByIt(t *testing.T) {
 			t.Errorf("driver_info still has %s", key)
 		}
 	}
+}
+
+// What the plan can know of a qualification, it says before anything happens: a time that is shorter now takes the machine out of the pool
+// at once, a runbook has to exist, and a parameter stands in one place.
+func TestFakeHostQualification_planKnowsIt(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	host := func(qualification string, more ...string) string {
+		return hostConfig(s, append(more, acctest.Target("available"), "qualification = { "+qualification+" }")...)
+	}
+	steps := `steps = [{ interface = "bios", step = "factory_reset" }]`
+	w := acctest.NewWorkspace(t, host(steps+`, valid_for = "90d"`))
+	w.Must(acctest.Apply()...)
+	extra, _ := s.Node(s.Name("h"))["extra"].(map[string]any)
+	note, _ := extra["terraform_metal_qualification"].(map[string]any)
+	note["passed"] = time.Now().Add(-48 * time.Hour).UTC().Format(time.RFC3339)
+	s.Fake.Set(s.Name("h"), "extra", extra)
+	acctest.NoChanges(t, w)
+	w.Configure(host(steps + `, valid_for = "1d"`))
+	acctest.Mention(t, w.Must("plan"), "Machine is qualified", "which has lapsed", "It leaves the pool", "cleanings")
+	w.Configure(host(`runbook = "burn-in", valid_for = "1d"`))
+	acctest.Fails(t, w, []string{"plan"}, "Runbook does not exist", "Ironic has no runbook burn-in")
+	w.Configure(host(steps+", parameters = jsonencode({ agent_burnin_cpu_timeout = 60 })",
+		`driver_info = { agent_burnin_cpu_timeout = "5" }`))
+	acctest.Fails(t, w, []string{"plan"}, "Setting has an attribute of its own", "qualification.parameters sets agent_burnin_cpu_timeout")
 }
