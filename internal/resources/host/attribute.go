@@ -129,6 +129,12 @@ func mapRow(r row[types.Map], node func(*ironic.Node) map[string]string) attribu
 			}
 		}
 	}
+	if own := ownAttributes[r.name]; len(own) > 0 { // each decides about its key itself
+		plan := a.plan
+		a.plan = func(ctx context.Context, m, config, state *model, before managed) {
+			plan(ctx, m, config, state, before.without(r.path, own))
+		}
+	}
 	a.omit = func(m *model, before managed) {
 		has := r.of(m).Elements()
 		if !slices.ContainsFunc(before.below(cmp.Or(r.path, r.with)), func(key string) bool { _, is := has[key]; return is }) {

@@ -40,6 +40,14 @@ func (m managed) below(path string) []string {
 	return names
 }
 
+// without returns what is managed except for the given names directly below a path.
+func (m managed) without(path string, names []string) managed {
+	return slices.DeleteFunc(slices.Clone(m), func(p string) bool {
+		name, below := strings.CutPrefix(p, path+"/")
+		return below && slices.Contains(names, name)
+	})
+}
+
 // and returns what either of two configurations manages.
 func (m managed) and(other managed) managed {
 	all := slices.Concat(m, other)

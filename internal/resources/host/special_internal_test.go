@@ -45,3 +45,28 @@ func TestRemainingInfo_ofAnImport(t *testing.T) {
 		}
 	}
 }
+
+// Facts about the hardware that an import has found stay in the plan while the configuration sets hints of disks, which Ironic stores
+// beside them. Facts that were in the configuration leave with it.
+func TestPlan_factsOfAnImportStayBesideHints(t *testing.T) {
+	t.Parallel()
+	facts := map[string]string{"cpu_arch": "x86_64"}
+	for _, a := range attributes {
+		if a.name != "properties" {
+			continue
+		}
+		for path, want := range map[string]types.Map{
+			"/properties/root_device":        stringMap(facts),
+			"/properties/skip_block_devices": stringMap(facts),
+			"/properties/cpu_arch":           types.MapNull(types.StringType),
+		} {
+			state, config, m := bare(), bare(), bare()
+			state.Properties = stringMap(facts)
+			if a.plan(t.Context(), m, config, state, managed{"/name", path}); !m.Properties.Equal(want) {
+				t.Errorf("with %s managed before: %v, want %v", path, m.Properties, want)
+			}
+		}
+		return
+	}
+	t.Fatal("no attribute properties")
+}
