@@ -24,6 +24,9 @@ const guides = examples + "/guides"
 var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"brownfield":                     enrollRack,
 	"cabling":                        cableRack,
+	"from-maas/equinix":              enrollPlans,
+	"from-metal3/bifrost":            leaveBifrost,
+	"from-metalsmith":                leaveMetalsmith,
 	"from-terraform-provider-ironic": enrollRack,
 	"reach-the-machine/dhcp":         enrollRack,
 	"roll-out/databases":             enrollAvailable("db-1", "db-2", "db-3"),
