@@ -267,6 +267,7 @@ func TestFakeGuide_firstPlanOfImportsIsWhatTheGuideSays(t *testing.T) {
 		"from-terraform-provider-ironic": "3 to import, 0 to add, 1 to change, 0 to destroy",
 		"brownfield":                     "5 to import, 0 to add, 5 to change, 0 to destroy",
 		"take-over":                      "2 to import, 4 to add, 2 to change, 0 to destroy",
+		"from-metalsmith":                "3 to import, 3 to add, 1 to change, 0 to destroy",
 	} {
 		s := site.StartFake(t, nil)
 		guideSites[guide](t, s)
