@@ -127,6 +127,21 @@ func TestAccMoves_stateOfOldProviderLeadsToEmptyPlan(t *testing.T) {
 	}
 }
 
+// The newest version of the fork has dropped the suffix of its types.
+func TestAccMoves_newestNamesOfTheFork(t *testing.T) {
+	t.Parallel()
+	s := leaveBehind(t, "metal3-community")
+	before := s.Node(s.node)
+	s.w.SetState(strings.ReplaceAll(s.oldState(t, "metal3-community"), "_v1\"", "\""))
+	main := filepath.Join(s.w.Dir, "main.tf")
+	write(t, main, strings.ReplaceAll(read(t, main), "_v1.web", ".web"))
+	acctest.Mention(t, s.w.Must("apply", "-auto-approve"), "ironic_node.web has moved to metal_host.web",
+		"moved from ironic_allocation.web", "0 added, 1 changed, 0 destroyed")
+	acctest.NoChanges(t, s.w)
+	s.wantUntouched(t, before)
+	s.w.Must("state", "rm", "metal_host.web", "metal_allocation.web", "metal_deployment.web")
+}
+
 // Without a refresh, a moved resource has only its ID. Plans that know no more do not touch it.
 func TestAccMoves_unreadStateIsNotPlanned(t *testing.T) {
 	t.Parallel()

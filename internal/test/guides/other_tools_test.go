@@ -79,7 +79,7 @@ func leaveMetal3(t *testing.T, s *site.Site) {
 		},
 		"properties": map[string]any{
 			"capabilities": "boot_mode:bios",
-			"root_device":  map[string]any{"name": "s== /dev/sda", "rotational": "false"},
+			"root_device":  map[string]any{"by_path": "s== /dev/disk/by-path/pci-0000:18:00.0-scsi-0:2:1:0", "rotational": "false"},
 		},
 	})
 }
@@ -173,7 +173,8 @@ func TestFakeGuide_machinesOfOtherToolsStayAsTheyAre(t *testing.T) {
 		}, free: []string{"spare-1"}, imported: 3, edit: func(t *testing.T, w *acctest.Workspace) {
 			t.Helper()
 			name := filepath.Join(w.Dir, "baremetal.json") // JSON is YAML
-			write(t, name, "---\nkolla_bifrost_servers: "+strings.ReplaceAll(read(t, name), "\n", "\n  ")+"\nkolla_bifrost_dib_os_element: debian\n")
+			servers := strings.ReplaceAll(read(t, name), "\n", "\n  ")
+			write(t, name, "---\nkolla_bifrost_servers: "+servers+"\nkolla_bifrost_dib_os_element: debian\n")
 		}},
 		"bifrost": {guide: "from-metal3/bifrost", prepare: leaveBifrost, verbs: map[string][]string{
 			"control-0": nil, "control-1": nil, "spare-1": nil,
@@ -276,7 +277,9 @@ func wantAsItWas(t *testing.T, s *site.Site, name string, before map[string]any,
 		}
 		return
 	}
-	for _, field := range []string{"provision_state", "provision_updated_at", "power_state", "driver", "boot_interface", "properties", "driver_info"} {
+	for _, field := range []string{
+		"provision_state", "provision_updated_at", "power_state", "driver", "boot_interface", "properties", "driver_info",
+	} {
 		if !reflect.DeepEqual(node[field], before[field]) {
 			t.Errorf("%s of %s was %v and is %v", field, name, before[field], node[field])
 		}

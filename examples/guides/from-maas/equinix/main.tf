@@ -30,7 +30,7 @@ resource "metal_allocation" "device" {
 
   name           = each.key
   resource_class = each.value.plan.slug
-  extra          = { tags = each.value.tags }
+  extra          = { tags = try(each.value.tags, []) }
 }
 
 resource "metal_deployment" "device" {
@@ -41,7 +41,7 @@ resource "metal_deployment" "device" {
   image         = local.images[each.value.operating_system.slug]
   config_drive = {
     hostname  = each.key
-    user_data = each.value.userdata == "" ? null : each.value.userdata
+    user_data = try(coalesce(each.value.userdata), null)
   }
-  protected = each.value.locked && var.protected
+  protected = try(each.value.locked, false) && var.protected
 }

@@ -6,12 +6,12 @@ locals {
     if contains(["ipmi", "redfish"], m.power_type) && can(local.power[m.system_id].power_address)
   }
 
-  bmcs   = { for name, m in local.machines : name => trimprefix(m.power_address, "https://") }
+  bmcs   = { for name, m in local.machines : name => trimsuffix(replace(m.power_address, "/^https?:[/][/]/", ""), "/") }
   bmc    = { for name, bmc in local.bmcs : name => can(cidrhost("${bmc}/128", 0)) ? "[${bmc}]" : bmc } # brackets around IPv6
   level  = { for name, m in local.machines : name => try("?privilegelevel=${replace(m.privilege_level, "/^ADMIN$/", "ADMINISTRATOR")}", "") }
   system = { for name, m in local.machines : name => try(m.node_id, "") == "" ? "" : "/redfish/v1/Systems/${m.node_id}" }
   addresses = {
-    for name, m in local.machines : name => "${m.power_type}://${local.bmc[name]}${m.power_type == "ipmi" ? local.level[name] : local.system[name]}"
+    for name, m in local.machines : name => "${m.power_type}${startswith(m.power_address, "http://") ? "+http" : ""}://${local.bmc[name]}${m.power_type == "ipmi" ? local.level[name] : local.system[name]}"
   }
 
   ports = {

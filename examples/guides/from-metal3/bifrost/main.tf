@@ -17,7 +17,7 @@ locals {
     for key, node in try(local.inventory.kolla_bifrost_servers, local.inventory) : try(node.name, key) => {
       driver       = node.driver
       info         = merge({}, [for name, value in node.driver_info : try(merge(value, {}), { (name) = value })]...) # "power" and so on are older
-      macs         = [for nic in node.nics : lower(nic.mac)]
+      macs         = [for nic in try(node.nics, []) : lower(nic.mac)]
       root_device  = try(node.properties.root_device, null)
       capabilities = try({ for text in split(",", node.properties.capabilities) : split(":", text)[0] => split(":", text)[1] }, null)
     }

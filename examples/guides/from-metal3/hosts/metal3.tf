@@ -43,16 +43,19 @@ locals {
 
   hosts = {
     for name, spec in local.specs : name => {
-      address         = spec.bmc.address
-      username        = trimspace(spec.secret.username)
-      verify_ca       = try(spec.bmc.disableCertificateVerification, false) && can(regex("redfish|virtualmedia", spec.bmc.address)) ? false : null
-      macs            = [for mac in [try(spec.bootMACAddress, "")] : lower(mac) if mac != ""]
-      capabilities    = local.boot_modes[try(spec.bootMode, "UEFI")]
-      root_device     = try({ for key, value in spec.rootDeviceHints : local.hints[key][0] => "${local.hints[key][1]}${value}" }, null)
+      address      = spec.bmc.address
+      username     = try(trimspace(spec.secret.username), null)
+      verify_ca    = try(spec.bmc.disableCertificateVerification, false) && can(regex("redfish|virtualmedia", spec.bmc.address)) ? false : null
+      macs         = [for mac in [try(spec.bootMACAddress, "")] : lower(mac) if mac != ""]
+      capabilities = local.boot_modes[try(spec.bootMode, "UEFI")]
+      root_device = try({
+        for key, value in spec.rootDeviceHints :
+        startswith("${value}", "/dev/disk/by-path/") ? "by_path" : local.hints[key][0] => "${local.hints[key][1]}${value}"
+      }, null)
       automated_clean = try(spec.automatedCleaningMode, "metadata") == "disabled" ? false : null
       runs            = contains(["provisioned", "externally provisioned"], spec.state)
       free            = spec.state == "available"
     }
   }
-  passwords = { for name, spec in local.specs : name => trimspace(spec.secret.password) }
+  passwords = { for name, spec in local.specs : name => try(trimspace(spec.secret.password), null) }
 }
