@@ -85,6 +85,78 @@ func TestRelease_refusesOtherKeys(t *testing.T) {
 	}
 }
 
+// Both registries read keys of RSA only, which shows when a release has been made.
+func TestRelease_refusesKeysThatTheRegistriesDoNotRead(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("gpg"); err != nil {
+		t.Skip(err)
+	}
+	_, step, _ := strings.Cut(read(t, "../.github/workflows/release.yml"), "name: Refuse a key that the registries do not read")
+	run := regexp.MustCompile(`(?m)^ +run: (.*)$`).FindStringSubmatch(step)
+	if run == nil {
+		t.Fatal("release.yml has no step that refuses a key")
+	}
+	for algorithm, accepted := range map[string]bool{"rsa3072": true, "ed25519": false, "none": false} {
+		home, err := os.MkdirTemp("", "gpg") //nolint:usetesting // the path of a socket is short
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(home) })
+		script := "trap 'gpgconf --kill gpg-agent' EXIT\n"
+		if algorithm != "none" {
+			script += "gpg --batch --quiet --passphrase '' --quick-gen-key test@example.com " + algorithm + " sign never\n"
+		}
+		command := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script+run[1]) //nolint:gosec // our own workflow
+		command.Env = append(os.Environ(), "GNUPGHOME="+home, "GPG_FINGERPRINT=test@example.com")
+		if text, err := command.CombinedOutput(); (err == nil) != accepted {
+			t.Errorf("%s: %v %s", algorithm, err, text)
+		}
+	}
+}
+
+func TestRelease_hasNotes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		heading, tag, left, says string
+		fails                    bool
+	}{
+		"a release":                            {"0.1.0 (March 7, 2026)", "v0.1.0", "", "* text", false},
+		"another tag":                          {"0.1.0 (March 7, 2026)", "v0.2.0", "", "the tag is v0.2.0", true},
+		"a tag without v":                      {"0.1.0 (March 7, 2026)", "0.1.0", "", "the tag is 0.1.0", true},
+		"no date":                              {"0.1.0 (Unreleased)", "v0.1.0", "", "needs the date", true},
+		"an entry is left":                     {"0.1.0 (March 7, 2026)", "v0.1.0", "a.md", "a.md", true},
+		"breaking before 1.0":                  {"0.2.0 (March 7, 2026)\n\nBREAKING CHANGES:", "v0.2.0", "", "* text", false},
+		"breaking in a major version":          {"2.0.0 (March 7, 2026)\n\nBREAKING CHANGES:", "v2.0.0", "", "* text", false},
+		"breaking in a minor version from 1.0": {"1.1.0 (March 7, 2026)\n\nBREAKING CHANGES:", "v1.1.0", "", "a new major", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			files := map[string]string{
+				"tools/release-notes": read(t, "../tools/release-notes"), ".changes/README.md": "",
+				"CHANGELOG.md": "## " + tt.heading + "\n\n* text\n\n## 0.0.1 (January 1, 2026)\n\n* older\n",
+			}
+			if tt.left != "" {
+				files[".changes/"+tt.left] = "* more\n"
+			}
+			for file, content := range files {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o750); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			command := exec.CommandContext(t.Context(), "bash", "tools/release-notes", tt.tag) //nolint:gosec // our own script
+			command.Dir = dir
+			text, err := command.CombinedOutput()
+			if (err != nil) != tt.fails || !strings.Contains(string(text), tt.says) || strings.Contains(string(text), "older") {
+				t.Errorf("%v %s", err, text)
+			}
+		})
+	}
+}
+
 // Whoever gets a program gets the licences of what is linked into it.
 func TestRelease_hasLicences(t *testing.T) {
 	t.Parallel()
