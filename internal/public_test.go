@@ -40,8 +40,8 @@ func TestPublic_isKept(t *testing.T) {
 	kept := strings.Split(strings.TrimSpace(read(t, file)), "\n")
 	for _, line := range kept {
 		if !slices.Contains(found, line) {
-			t.Errorf("%q is gone. From 1.0 on, docs/guides/stability.md promises it until the next major version: deprecate it instead. Before, "+
-				"say so in .changes, and write the list: go test ./internal -run Public -update", line)
+			t.Errorf("%q is gone. From 1.0 on, docs/guides/stability.md promises it until the next major version. Before, say so in "+
+				".changes, and write the list: go test ./internal -run Public -update", line)
 		}
 	}
 	for _, line := range found {
@@ -213,4 +213,3 @@ func jsonKeys(of string, s *ast.StructType) (lines []string) {
 	}
 	return lines
 }
-

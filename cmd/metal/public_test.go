@@ -49,8 +49,8 @@ func TestPublic_commandsAndFlagsAreKept(t *testing.T) {
 	kept := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for _, line := range kept {
 		if !slices.Contains(found, line) {
-			t.Errorf("%q is gone. From 1.0 on, docs/guides/stability.md promises it until the next major version. Before, say so in .changes, and "+
-				"write the list: go test ./cmd/metal -run Public -update", line)
+			t.Errorf("%q is gone. From 1.0 on, docs/guides/stability.md promises it until the next major version. Before, say so in "+
+				".changes, and write the list: go test ./cmd/metal -run Public -update", line)
 		}
 	}
 	for _, line := range found {

@@ -245,7 +245,9 @@ func TestDist_namesAllThatIsLinked(t *testing.T) {
 				program += ".exe"
 			}
 			archive += "_" + r.version + "_" + platform
-			var document struct{ Components []struct{ Name, Version string } }
+			var document struct {
+				Components []struct{ Name, Version string }
+			}
 			if err := json.Unmarshal(read(t, r.dir, archive+".cdx.json"), &document); err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,13 @@
 package dist_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -25,7 +28,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-// further is a platform that the release may lack, and whose zip is that of this platform under another name: nobody runs it here.
+// further is a platform whose zip is a small one here: nobody runs it.
 const further = "windows_arm64"
 
 // mirrors are what mirror.sh has made of a release.
@@ -42,9 +45,8 @@ func lay(t *testing.T) mirrors {
 	r := find(t)
 	own := runtime.GOOS + "_" + runtime.GOARCH
 	files := t.TempDir()
-	for _, platform := range []string{own, further} {
-		write(t, filepath.Join(files, project+"_"+r.version+"_"+platform+".zip"), r.read(t, own+".zip"))
-	}
+	write(t, filepath.Join(files, project+"_"+r.version+"_"+own+".zip"), r.read(t, own+".zip"))
+	write(t, filepath.Join(files, project+"_"+r.version+"_"+further+".zip"), zipOf(t, project+"_v"+r.version+".exe"))
 	sign(t, files, r.version)
 	to := t.TempDir()
 	output, err := mirror(t, fingerprint(t), files, to)
@@ -52,6 +54,21 @@ func lay(t *testing.T) mirrors {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	return mirrors{r, to + "/packed", to + "/unpacked", to + "/oci/" + r.version, os.Getenv("METAL_CLIS")}
+}
+
+// zipOf returns a zip with a file that is its name.
+func zipOf(t *testing.T, name string) []byte {
+	t.Helper()
+	var made bytes.Buffer
+	archive := zip.NewWriter(&made)
+	file, err := archive.Create(name)
+	if err == nil {
+		_, err = file.Write([]byte(name))
+	}
+	if err := errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return made.Bytes()
 }
 
 // mirror runs the script of a release, which needs nothing else of it but the files.
@@ -170,26 +187,35 @@ func (m machine) installsAndPlans(t *testing.T) {
 }
 
 // locks proves what a user does for the other platforms of a team.
-func (m machine) locks(t *testing.T, version, from string) {
+func (m machine) locks(t *testing.T, from string) {
 	t.Helper()
+	hashes := func() int { return strings.Count(string(read(t, m.dir, ".terraform.lock.hcl")), `"h1:`) }
+	if n := hashes(); n != 1 {
+		t.Errorf("init has locked %d platforms, so the page is wrong", n)
+	}
 	m.must(t, "providers", "lock", from, "-platform="+runtime.GOOS+"_"+runtime.GOARCH, "-platform="+further)
-	lock := string(read(t, m.dir, ".terraform.lock.hcl"))
-	if !strings.Contains(lock, `"h1:`) || !strings.Contains(lock, `version = "`+version+`"`) {
-		t.Errorf("the lock file is\n%s", lock)
+	if n := hashes(); n != 2 {
+		t.Errorf("the lock file has %d platforms", n)
 	}
 	m.must(t, "init", "-input=false", "-lockfile=readonly")
 }
 
-func TestMirror_directories(t *testing.T) {
+// The mirrors are large, so one test tries all, one after the other.
+func TestMirror_installs(t *testing.T) {
 	t.Parallel()
 	m := lay(t)
+	t.Run("directories", m.directories)
+	t.Run("web server", m.webServer)
+	t.Run("registry of images", m.registryOfImages)
+}
+
+func (m mirrors) directories(t *testing.T) {
 	for _, cli := range []string{"terraform", "tofu"} {
 		for name, dir := range map[string]string{"packed": m.packed, "unpacked": m.unpacked} {
 			t.Run(cli+" "+name, func(t *testing.T) {
-				t.Parallel()
 				at := m.empty(t, cli, fmt.Sprintf("filesystem_mirror { path = %q }", dir), "")
 				at.installsAndPlans(t)
-				at.locks(t, m.version, "-fs-mirror="+dir)
+				at.locks(t, "-fs-mirror="+dir)
 			})
 		}
 	}
@@ -206,24 +232,19 @@ func serveTLS(t *testing.T, handler http.Handler) (address, authority string) {
 }
 
 // Any web server for files will do.
-func TestMirror_webServer(t *testing.T) {
-	t.Parallel()
-	m := lay(t)
+func (m mirrors) webServer(t *testing.T) {
 	address, authority := serveTLS(t, http.FileServer(http.Dir(m.packed)))
 	for _, cli := range []string{"terraform", "tofu"} {
 		t.Run(cli, func(t *testing.T) {
-			t.Parallel()
 			at := m.empty(t, cli, fmt.Sprintf("network_mirror { url = %q }", "https://"+address+"/"), authority)
 			at.installsAndPlans(t)
-			at.locks(t, m.version, "-net-mirror=https://"+address+"/")
+			at.locks(t, "-net-mirror=https://"+address+"/")
 		})
 	}
 }
 
 // The registry is Debian's, and oras.Copy is what the command "oras cp" does.
-func TestMirror_registryOfImages(t *testing.T) {
-	t.Parallel()
-	m := lay(t)
+func (m mirrors) registryOfImages(t *testing.T) {
 	address, authority, client := startRegistry(t)
 	layout, err := oci.New(m.layout)
 	if err != nil {
@@ -319,8 +340,7 @@ func TestMirror_refusesWhatTheKeyHasNotSigned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			files, to := t.TempDir(), filepath.Join(t.TempDir(), "mirror")
-			zip := filepath.Join(files, project+"_"+r.version+"_linux_amd64.zip")
-			write(t, zip, []byte("a zip"))
+			write(t, filepath.Join(files, project+"_"+r.version+"_linux_amd64.zip"), []byte("a zip"))
 			sign(t, files, r.version)
 			write(t, filepath.Join(files, "a.zip"), []byte("a zip"))
 			shell(t, files, of.spoil)
