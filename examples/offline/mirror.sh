@@ -7,8 +7,8 @@ set -euo pipefail
 die() { echo "mirror.sh: $*" >&2; exit 1; }
 
 [ "$#" = 3 ] || die "call it as: mirror.sh FINGERPRINT RELEASE MIRROR"
-fingerprint=${1// /} release=$(realpath "$2") mirror=$(realpath -m "$3")
-grep -qxE '[0-9A-F]{40}' <<< "$fingerprint" || die "$1 is not a fingerprint: 40 digits from 0 to 9 and A to F"
+fingerprint=${1// /} fingerprint=${fingerprint^^} release=$(realpath "$2") mirror=$(realpath -m "$3")
+[[ $fingerprint =~ ^[0-9A-F]{40}$ ]] || die "$1 is not a fingerprint: 40 digits from 0 to 9 and A to F"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

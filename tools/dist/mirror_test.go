@@ -90,7 +90,7 @@ func sign(t *testing.T, dir, version string) {
 // fingerprint is that of the key that signs.
 func fingerprint(t *testing.T) string {
 	t.Helper()
-	return strings.TrimSpace(shell(t, ".", "gpg --batch --with-colons --list-keys | awk -F: '/^fpr/ { print $10; exit }'"))
+	return strings.TrimSpace(shell(t, ".", "gpg --batch --with-colons --list-keys 2> /dev/null | awk -F: '/^fpr/ { print $10; exit }'"))
 }
 
 func shell(t *testing.T, dir, script string) string {
@@ -330,6 +330,7 @@ func TestMirror_refusesWhatTheKeyHasNotSigned(t *testing.T) {
 	for name, of := range map[string]struct{ key, spoil, want string }{
 		"another key":         {strings.Repeat("0", 40), "true", "another key than"},
 		"no fingerprint":      {"test@example.com", "true", "is not a fingerprint"},
+		"two fingerprints":    {key + "\n" + key, "true", "is not a fingerprint"},
 		"another zip":         {key, "echo >> a.zip; mv a.zip " + project + "_" + r.version + "_linux_amd64.zip", "is not as"},
 		"an unknown zip":      {key, "cp a.zip " + project + "_" + r.version + "_linux_arm64.zip", "does not name"},
 		"another list":        {key, "sha256sum *.zip >> *_SHA256SUMS", "the signature of"},
