@@ -136,7 +136,7 @@ var (
 func publicSource(t *testing.T) (lines []string) {
 	t.Helper()
 	const root = "../../.."
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		of := strings.TrimPrefix(filepath.Dir(path), root+"/")
 		inProduct := strings.HasPrefix(of, "cmd/metal") || strings.HasPrefix(of, "internal/") &&
 			!strings.HasPrefix(of, "internal/fake/") && !strings.HasPrefix(of, "internal/test/")
