@@ -251,7 +251,7 @@ func (w world) replay(t *testing.T, dir string) (state string) {
 		if r.Server == toOneView {
 			to, header = w.appliance.Fake, http.Header{"Content-Type": {"application/json"}, oneviewVersion: {r.Version}, "Auth": {token}}
 		}
-		status, answer := send(to, r.Method, names.Replace(r.Path), names.Replace(string(r.Body)), header)
+		status, answer := send(t, to, r.Method, names.Replace(r.Path), names.Replace(string(r.Body)), header)
 		if status/100 != 2 {
 			t.Fatalf("%s %s: %d %s", r.Method, r.Path, status, answer)
 		}
@@ -279,7 +279,7 @@ func (w world) replay(t *testing.T, dir string) (state string) {
 func (w world) login(t *testing.T) string {
 	t.Helper()
 	user := fmt.Sprintf(`{"userName": %q, "password": %q, "loginMsgAck": true}`, w.appliance.Username, w.appliance.Password)
-	_, answer := send(w.appliance.Fake, http.MethodPost, "/rest/login-sessions", user,
+	_, answer := send(t, w.appliance.Fake, http.MethodPost, "/rest/login-sessions", user,
 		http.Header{"Content-Type": {"application/json"}, oneviewVersion: {"800"}})
 	var session struct{ SessionID string }
 	if err := json.Unmarshal(answer, &session); err != nil || session.SessionID == "" {
@@ -288,8 +288,9 @@ func (w world) login(t *testing.T) string {
 	return session.SessionID
 }
 
-func send(to http.Handler, method, path, body string, header http.Header) (status int, answer []byte) {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+func send(t *testing.T, to http.Handler, method, path, body string, header http.Header) (status int, answer []byte) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	r.Header = header
 	recorder := httptest.NewRecorder()
 	to.ServeHTTP(recorder, r)
@@ -341,8 +342,9 @@ func TestReleased_stateHasAllThereIs(t *testing.T) {
 	for _, r := range state.Resources {
 		for _, instance := range r.Instances {
 			for attribute, value := range instance.Attributes {
-				list, isList := value.([]any)
-				has[r.Type+"."+attribute] = has[r.Type+"."+attribute] || value != nil && !(isList && len(list) == 0)
+				if list, isList := value.([]any); value != nil && (!isList || len(list) > 0) {
+					has[r.Type+"."+attribute] = true
+				}
 			}
 		}
 	}
