@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # mirror.sh FINGERPRINT RELEASE MIRROR: makes mirrors of the provider in the directory MIRROR, from the files of a release in the directory
 # RELEASE, after it has verified them. FINGERPRINT is that of the key that signs releases; gpg must have the key.
-# For several releases, call it once for each, with the same MIRROR. It needs bash, coreutils, findutils, gpg and unzip, and no network.
+# For several releases, call it once for each, with the same MIRROR. It needs bash, awk, coreutils, findutils, gpg and unzip, and no network.
 set -euo pipefail
 
 die() { echo "mirror.sh: $*" >&2; exit 1; }
@@ -17,6 +17,7 @@ sums=$(find . -maxdepth 1 -name 'terraform-provider-metal_*_SHA256SUMS' -printf 
 [ -f "$sums" ] || die "$release must have one file terraform-provider-metal_VERSION_SHA256SUMS"
 version=${sums#terraform-provider-metal_} version=${version%_SHA256SUMS}
 gpg --batch --status-fd 3 --verify "$sums.sig" "$sums" 3> "$work/status" || die "the signature of $sums is wrong, or gpg lacks its key"
+grep -q '^\[GNUPG:\] GOODSIG ' "$work/status" || die "the key that has signed $sums is revoked, or has expired"
 grep -qE "^\[GNUPG:\] VALIDSIG ($fingerprint .*|.* $fingerprint)\$" "$work/status" || die "another key than $fingerprint has signed $sums"
 sha256sum --check --quiet --ignore-missing "$sums" || die "a file of $release is not as $sums says"
 
@@ -24,7 +25,7 @@ shopt -s nullglob
 zips=(terraform-provider-metal_"$version"_*.zip)
 [ "${#zips[@]}" != 0 ] || die "$release has no terraform-provider-metal_${version}_OS_ARCH.zip"
 for zip in "${zips[@]}"; do
-  grep -qF "  $zip" "$sums" || die "$sums does not name $zip"
+  awk -v name="$zip" '$2 == name { found = 1 } END { exit !found }' "$sums" || die "$sums does not name $zip"
 done
 
 hash() { sha256sum "$1" | cut -d ' ' -f 1; }

@@ -355,3 +355,28 @@ func TestMirror_refusesWhatTheKeyHasNotSigned(t *testing.T) {
 		})
 	}
 }
+
+func TestMirror_refusesARevokedKey(t *testing.T) {
+	t.Parallel()
+	r := find(t)
+	home, err := os.MkdirTemp("", "gpg") //nolint:usetesting // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	files, to := t.TempDir(), filepath.Join(t.TempDir(), "mirror")
+	write(t, filepath.Join(files, project+"_"+r.version+"_linux_amd64.zip"), []byte("a zip"))
+	sums := project + "_" + r.version + "_SHA256SUMS"
+	output := shell(t, files, `export GNUPGHOME=`+home+`
+trap 'gpgconf --kill gpg-agent' EXIT
+gpg --batch --quiet --passphrase '' --quick-gen-key other@example.com rsa3072 sign never
+sha256sum *.zip > `+sums+`
+gpg --batch --quiet --detach-sign `+sums+`
+sed -i 's/^:---/---/' $GNUPGHOME/openpgp-revocs.d/*.rev
+gpg --batch --quiet --import $GNUPGHOME/openpgp-revocs.d/*.rev
+key=$(basename $GNUPGHOME/openpgp-revocs.d/*.rev .rev)
+bash "$METAL_DIST/mirror.sh" "$key" . `+to+` || echo "refused"`)
+	if !strings.HasSuffix(output, "is revoked, or has expired\nrefused\n") {
+		t.Errorf("it says\n%s", output)
+	}
+}
