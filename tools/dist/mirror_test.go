@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -319,6 +320,32 @@ func startRegistry(t *testing.T) (address, authority string, client *http.Client
 		}
 		if time.Now().After(end) {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestMirror_keepsFormerReleases(t *testing.T) {
+	t.Parallel()
+	find(t)
+	to := t.TempDir()
+	for _, version := range []string{"0.9.8", "0.10.0-rc1", "0.9.8"} {
+		files := t.TempDir()
+		write(t, filepath.Join(files, project+"_"+version+"_linux_amd64.zip"), zipOf(t, project+"_v"+version))
+		sign(t, files, version)
+		if output, err := mirror(t, fingerprint(t), files, to); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+	}
+	for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		var index struct{ Versions map[string]any }
+		if err := json.Unmarshal(read(t, to, "packed", registry, "terraform-provider-metal/metal/index.json"), &index); err != nil {
+			t.Fatal(err)
+		}
+		if _, has := index.Versions["0.10.0-rc1"]; !has || len(index.Versions) != 2 {
+			t.Errorf("%s has %v", registry, index.Versions)
+		}
+		for _, version := range []string{"0.9.8", "0.10.0-rc1"} {
+			read(t, to, "unpacked", registry, "terraform-provider-metal/metal", version, "linux_amd64", project+"_v"+version)
 		}
 	}
 }
