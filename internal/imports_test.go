@@ -33,7 +33,7 @@ var groups = map[string]string{
 	"main": "provider base " + terraform,
 	"operator": "deploy allocate oneview rollout machine throttle ironic base github.com/prometheus/ " +
 		"github.com/hashicorp/terraform-json github.com/hashicorp/hcl/ github.com/zclconf/go-cty/ " +
-		"github.com/modelcontextprotocol/ " + nodes,
+		"github.com/modelcontextprotocol/ github.com/mitchellh/go-wordwrap " + nodes,
 	"cmd/metal": "operator oneview machine throttle ironic base github.com/spf13/ golang.org/x/term golang.org/x/sys/",
 	"cmd/fake":  "fake", "fake": "",
 	"test": "provider allocate deploy host machine throttle ironic base fake " + terraform,

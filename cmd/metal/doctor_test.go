@@ -14,7 +14,7 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
 	code, stdout, stderr := s.run(t, "doctor")
-	if code != cli.ExitDone || !strings.Contains(stdout, "ok       user ") ||
+	if code != cli.ExitDone || !strings.Contains(stdout, "ok       user: ") ||
 		!strings.HasSuffix(stdout, " 0 warnings, 0 problems, 0 unknown\n") || stderr != "" {
 		t.Errorf("exit code %d, wrote %q and %q", code, stdout, stderr)
 	}
@@ -29,7 +29,7 @@ func TestDoctor_withoutIronic(t *testing.T) {
 	s := newSite(t, 1)
 	s.env["METAL_ENDPOINT"] = "http://127.0.0.1:1"
 	code, stdout, stderr := s.run(t, "doctor")
-	if code != cli.ExitNodesFailed || !strings.Contains(stdout, "PROBLEM  Ironic ") || stderr != "" {
+	if code != cli.ExitNodesFailed || !strings.Contains(stdout, "PROBLEM  Ironic: ") || stderr != "" {
 		t.Errorf("exit code %d, wrote %q and %q", code, stdout, stderr)
 	}
 }

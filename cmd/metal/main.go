@@ -79,7 +79,7 @@ func finish(root *cobra.Command, err error) int {
 	end := &cli.Failure{Code: cli.ExitUsage, Err: err}
 	errors.As(err, &end)
 	if end.Err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "metal:", end.Err)
+		cli.Error(root.ErrOrStderr(), end.Err)
 	}
 	return end.Code
 }

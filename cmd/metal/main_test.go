@@ -172,7 +172,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 func TestHelpShowsOwnFlagsFirst(t *testing.T) {
 	t.Parallel()
 	_, stdout, _ := newSite(t, 0).run(t, "oneview", "sync", "--help")
-	rest := stdout
+	rest := unfolded(stdout)
 	for _, want := range []string{
 		"\nFlags:", "--interval time", "ONEVIEW_SYNC_INTERVAL", "(default 5m)", "--once", "--timeout time", "(default 45m)",
 		"\nOneView flags", "--oneview-endpoint URL", "ONEVIEW_ENDPOINT",

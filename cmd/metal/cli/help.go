@@ -1,17 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// helpWidth is the width of the help in columns.
-const helpWidth = 120
 
 // flagGroup is a set of flags that the help shows under a title.
 type flagGroup struct {
@@ -38,7 +37,12 @@ func NewRoot(s *Settings, about string) *cobra.Command {
 	}
 	root.SetHelpCommand(NewHelp(root))
 	root.SetFlagErrorFunc(explainFlag)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, s.groups) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cmd.OutOrStderr(), s.groups) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := cmd.OutOrStdout()
+		_, _ = io.WriteString(Folded(out), joined(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))+"\n\n")
+		_ = writeUsage(cmd, out, s.groups)
+	})
 	root.SetVersionTemplate("metal {{.Version}}\n")
 	return root
 }
@@ -122,7 +126,7 @@ func NewHelp(group *cobra.Command) *cobra.Command {
 
 // writeUsage writes the usage of a command: its subcommands or its own flags, then the groups of flags that it shares with other
 // commands, then the exit codes.
-func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
+func writeUsage(cmd *cobra.Command, to io.Writer, groups []flagGroup) error {
 	var text strings.Builder
 	_, arguments, _ := strings.Cut(cmd.Use, " ")
 	call := strings.TrimSpace(cmd.CommandPath()+" "+arguments) + " [flags]"
@@ -140,12 +144,28 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 	}
 	for _, group := range append(sections(cmd, groups), groups...) {
 		if isOffered(cmd, group) {
-			fmt.Fprintf(&text, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
+			fmt.Fprintf(&text, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(Width(to)))
 		}
 	}
-	fmt.Fprintf(&text, "\nExit codes:%s", ExitCodes)
-	_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
+	fmt.Fprintf(&text, "\nExit codes:%s", joined(ExitCodes))
+	_, err := io.WriteString(Folded(to), text.String())
 	return err
+}
+
+// joined joins the lines of the paragraphs of a text, and those of its rows, which go on in indented lines.
+func joined(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		last := len(lines) - 1
+		begins := last < 0 || lines[last] == "" || line == ""
+		inText := !strings.HasPrefix(line, "  ") && !begins && !strings.HasPrefix(lines[last], "  ")
+		if inText || !begins && strings.HasPrefix(line, "    ") {
+			lines[last] += " " + strings.TrimLeft(line, " ")
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // sections returns the flags of a command that are in none of the groups, by their sections.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // CheckOutput returns the error in the value of --output. Some commands have further formats.
@@ -40,6 +42,41 @@ func (s *Settings) TellSilence(cmd *cobra.Command) {
 // Line writes one line: a name or a reason of others cannot begin another one.
 func Line(to io.Writer, format string, args ...any) {
 	fmt.Fprintln(to, rest.OneLine(fmt.Sprintf(format, args...)))
+}
+
+// Error writes a message that ends a command, folded to the terminal. A log gets it in one piece.
+func Error(to io.Writer, err error) {
+	if printer, is := to.(*rest.Printer); is {
+		if width, _ := TerminalSize(printer.To); width > 0 {
+			to = folder{to, width}
+		}
+	}
+	fmt.Fprintln(to, "metal:", err)
+}
+
+// Width returns the width of a text in columns: that of the terminal, or words.PageWidth where there is none.
+func Width(to io.Writer) int {
+	if printer, is := to.(*rest.Printer); is {
+		to = printer.To
+	}
+	width, _ := TerminalSize(to)
+	return cmp.Or(width, words.PageWidth)
+}
+
+// Folded returns a writer of text for people, which folds lines to the width of to. Each text that is written must end with its line.
+func Folded(to io.Writer) io.Writer { return folder{to, Width(to)} }
+
+type folder struct {
+	to    io.Writer
+	width int
+}
+
+// Write returns the length of the given text.
+func (f folder) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(f.to, words.Fold(string(text), f.width)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // TerminalSize returns the size of the terminal that a writer writes to; zeros if it is none. Consoles of Windows count as none,

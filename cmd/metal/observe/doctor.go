@@ -97,7 +97,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 
 func (f *doctorFlags) write(cmd *cobra.Command, report *doctor.Report) error {
 	if f.output == "table" {
-		return report.Write(cmd.OutOrStdout())
+		return report.Write(cmd.OutOrStdout(), cli.Width(cmd.OutOrStdout()))
 	}
 	return rest.WriteJSON(cmd.OutOrStdout(), report)
 }

@@ -154,11 +154,8 @@ func writeAllocations(to io.Writer, all []listedAllocation) error {
 	return writeTable(to, rows)
 }
 
-// Widths of a table.
-const (
-	pageWidth    = 80 // where there is no terminal
-	shortestLast = 20 // of the last column, however wide the others are
-)
+// shortestLast is the width of the last column of a table, however wide the others are.
+const shortestLast = 20
 
 // writeTable writes rows, the first of which is the heading, in the width of the terminal: it cuts the last column.
 func writeTable(to io.Writer, rows [][]string) error {
@@ -171,16 +168,11 @@ func writeTable(to io.Writer, rows [][]string) error {
 		_, _ = io.WriteString(table, strings.Join(row, "\t")+"\n") // text never fails
 	}
 	_ = table.Flush()
-	terminal := to
-	if printer, is := to.(*rest.Printer); is {
-		terminal = printer.To
-	}
-	width, _ := cli.TerminalSize(terminal)
 	heading, _, _ := strings.Cut(text.String(), "\n")
 	last := utf8.RuneCountInString(heading) - utf8.RuneCountInString(rows[0][len(rows[0])-1])
 	var err error
 	for line := range strings.Lines(text.String()) {
-		_, wrong := io.WriteString(to, words.Fit(strings.TrimRight(line, "\n"), max(cmp.Or(width, pageWidth), last+shortestLast))+"\n")
+		_, wrong := io.WriteString(to, words.Fit(strings.TrimRight(line, "\n"), max(cli.Width(to), last+shortestLast))+"\n")
 		err = errors.Join(err, wrong)
 	}
 	return err

@@ -49,7 +49,7 @@ func newShow(s *cli.Settings) *cobra.Command {
 		case *output == "json":
 			return rest.WriteJSON(cmd.OutOrStdout(), found)
 		}
-		writePage(cmd.OutOrStdout(), found, client.ServerNow())
+		writePage(cli.Folded(cmd.OutOrStdout()), found, client.ServerNow())
 		return nil
 	}
 	return cmd

@@ -76,7 +76,7 @@ func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) err
 	}
 	facts.Missing = append(facts.Missing, notes...)
 	life := timeline.Join(facts)
-	write := func() error { return life.Text(cmd.OutOrStdout()) }
+	write := func() error { return life.Text(cli.Folded(cmd.OutOrStdout())) }
 	if f.output == "json" {
 		write = func() error { return life.JSON(cmd.OutOrStdout()) }
 	}
@@ -127,6 +127,6 @@ func newHistory(s *cli.Settings) *cobra.Command {
 		if output == "json" {
 			return life.JSON(cmd.OutOrStdout())
 		}
-		return life.Text(cmd.OutOrStdout())
+		return life.Text(cli.Folded(cmd.OutOrStdout()))
 	})
 }

@@ -93,7 +93,7 @@ func (s *site) run(t *testing.T) *doctor.Report {
 		}
 	}
 	var text strings.Builder
-	if err := report.Write(&text); err != nil {
+	if err := report.Write(&text, 10_000); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{fakekeystone.Password, "hidden-in-url", "hidden-signature"} {

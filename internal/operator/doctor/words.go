@@ -35,27 +35,28 @@ func there(n int, noun string) string {
 // marksOf are what the table shows of results.
 var marksOf = map[Result]string{OK: "ok", Warning: "WARNING", Problem: "PROBLEM", Unknown: "unknown"}
 
-// Write writes the report for people: a paragraph for each check, and what to do.
-func (r *Report) Write(to io.Writer) error {
+// Write writes the report for people, in lines of a width: one line for what is well, and a paragraph for what is not, with what to do.
+func (r *Report) Write(to io.Writer, width int) error {
+	const indent = "         "
 	var text strings.Builder
-	width := 0
-	for _, c := range r.Checks {
-		width = max(width, len(c.Name))
-	}
 	tally := make(map[Result]int)
 	for _, c := range r.Checks {
 		tally[c.Result]++
-		fmt.Fprintf(&text, "%-7s  %-*s  %s\n", marksOf[c.Result], width, c.Name, c.Fact)
-		indent := strings.Repeat(" ", len("unknown")+width+4)
+		if c.Result == OK {
+			first, _, _ := strings.Cut(strings.TrimSuffix(c.Fact, "."), ". ")
+			text.WriteString(words.Fit(fmt.Sprintf("%-7s  %s: %s.", marksOf[OK], c.Name, first), width) + "\n")
+			continue
+		}
+		fmt.Fprintf(&text, "%-7s  %s: %s\n", marksOf[c.Result], c.Name, c.Fact)
 		for _, detail := range c.Details {
-			fmt.Fprintf(&text, "%s- %s\n", indent, detail)
+			text.WriteString(indent + "- " + detail + "\n")
 		}
 		if c.Next != "" {
-			fmt.Fprintf(&text, "%s> %s\n", indent, c.Next)
+			text.WriteString(indent + "> " + c.Next + "\n")
 		}
 	}
 	fmt.Fprintf(&text, "\n%d ok, %s, %s, %d unknown\n", tally[OK], words.Count(tally[Warning], "warning"),
 		words.Count(tally[Problem], "problem"), tally[Unknown])
-	_, err := io.WriteString(to, text.String())
+	_, err := io.WriteString(to, words.Fold(text.String(), width))
 	return err
 }

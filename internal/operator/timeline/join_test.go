@@ -300,7 +300,7 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2 nodes\nrack1-02: An undeployment is to create allocation web-1 (a1) again.\n",
-		"2026-11-22 14:05:00  4m00s  rack1-02  the provider noted: automated cleaning  run",
+		"2026-11-22 14:05:00  4m00s  rack1-02  the provider noted: automated cleaning (run",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, text.String())

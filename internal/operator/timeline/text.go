@@ -44,9 +44,11 @@ func (l *Life) table(text *strings.Builder) {
 	if len(l.Moments) == 0 {
 		return
 	}
-	rows := [][]string{{"TIME", "TOOK", "NODE", "WHAT", "WHO", "KNOWN FROM"}}
+	rows := [][]string{{"TIME", "TOOK", "NODE", "WHAT (WHO; KNOWN FROM)"}}
 	for i := range l.Moments {
-		rows = append(rows, l.Moments[i].row())
+		row := l.Moments[i].row()
+		who := strings.TrimPrefix(row[4]+"; "+row[5], "; ")
+		rows = append(rows, append(row[:3], strings.TrimSuffix(row[3]+" ("+who+")", " ()")))
 	}
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
