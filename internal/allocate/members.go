@@ -341,28 +341,53 @@ func retire(ctx context.Context, on *machine.Machine, g *Group, m *GroupMember, 
 	return on.Patch(ctx, patch)
 }
 
-// FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group,
-// NAME/SIZE, or the UUID of the first member.
-func FindGroup(ctx context.Context, site *machine.Site, ref string) (g *Group, first *ironic.Allocation, err error) {
+// FoundGroup is a group that exists in Ironic, and the allocation of its first member.
+type FoundGroup struct {
+	*Group
+	First *ironic.Allocation
+}
+
+// FindGroups returns every group that exists in Ironic. Nothing but the names of allocations makes a group, whichever client created them.
+func FindGroups(ctx context.Context, site *machine.Site) (found []*FoundGroup, err error) {
 	all, err := site.Ironic.ListAllocations(ctx, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	byName := map[string]*ironic.Allocation{}
-	name, size := ref, 0
-	if text, number, cut := strings.Cut(ref, "/"); cut {
-		name = text
-		if size, err = strconv.Atoi(number); err != nil || size < 1 {
-			return nil, nil, fmt.Errorf("%q is not NAME/SIZE, such as k8s/10", ref)
+	byName := ironic.ByUUID(all, func(a *ironic.Allocation) string { return a.Name })
+	for i := range all {
+		if name, isFirst := strings.CutSuffix(all[i].Name, MemberName("", 0)); isFirst && name != "" {
+			found = append(found, groupNamed(byName, name, 0))
 		}
 	}
+	return found, err
+}
+
+// FindGroup returns a group that exists in Ironic. ref is its name, NAME/SIZE, or the UUID of the first member.
+func FindGroup(ctx context.Context, site *machine.Site, ref string) (*FoundGroup, error) {
+	name, size := ref, 0
+	if text, number, cut := strings.Cut(ref, "/"); cut {
+		var err error
+		name = text
+		if size, err = strconv.Atoi(number); err != nil || size < 1 {
+			return nil, fmt.Errorf("%q is not NAME/SIZE, such as k8s/10", ref)
+		}
+	}
+	all, err := site.Ironic.ListAllocations(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
 	for i := range all {
-		byName[all[i].Name] = &all[i]
 		if all[i].UUID == ref {
 			name = strings.TrimSuffix(all[i].Name, MemberName("", 0))
 		}
 	}
-	g = &Group{Name: name}
+	g := groupNamed(ironic.ByUUID(all, func(a *ironic.Allocation) string { return a.Name }), name, size)
+	if g.Size == 0 || g.Size < size {
+		return nil, fmt.Errorf("there is no allocation with the name %s", MemberName(name, g.Size))
+	}
+	return g, nil
+}
+
+// groupNamed returns the group whose members have the numbers from 0 on: at most size of them, or all if size is 0.
+func groupNamed(byName map[string]*ironic.Allocation, name string, size int) *FoundGroup {
+	g := &Group{Name: name}
 	for i := 0; size == 0 || i < size; i++ {
 		a := byName[MemberName(name, i)]
 		if a == nil {
@@ -370,10 +395,8 @@ func FindGroup(ctx context.Context, site *machine.Site, ref string) (g *Group, f
 		}
 		g.Members = append(g.Members, &GroupMember{Name: a.Name, ID: a.UUID, NodeID: a.NodeUUID})
 	}
-	if g.Size = len(g.Members); g.Size == 0 || g.Size < size {
-		return nil, nil, fmt.Errorf("there is no allocation with the name %s", MemberName(name, g.Size))
-	}
-	return g, byName[MemberName(name, 0)], nil
+	g.Size = len(g.Members)
+	return &FoundGroup{g, byName[MemberName(name, 0)]}
 }
 
 // MemberName returns the name of a member of a group.

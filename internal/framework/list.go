@@ -28,6 +28,22 @@ type Listing[T any] struct {
 	Fill    func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics // sets what an import of the object would put into state
 }
 
+// AtOnce yields the objects of a list that has no pages, and reads it when the first of them is asked for.
+func AtOnce[T any](read func() ([]*T, error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		all, err := read()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, object := range all {
+			if !yield(object, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Results streams a result for each chosen object, until the limit of the request. It reads no more pages than that takes.
 func (l Listing[T]) Results(ctx context.Context, req list.ListRequest) iter.Seq[list.ListResult] {
 	return func(push func(list.ListResult) bool) {

@@ -108,7 +108,8 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 // ListResources lists the resources that "terraform query" can find.
 func (p *metal) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{
-		host.NewList, allocation.NewList, deployment.NewList, deploytemplate.NewList, inspectionrule.NewList, runbook.NewList,
+		host.NewList, allocation.NewList, allocationgroup.NewList, deployment.NewList, discoveryimport.NewList, oneviewprofile.NewList,
+		deploytemplate.NewList, inspectionrule.NewList, runbook.NewList,
 	}
 }
 

@@ -107,6 +107,18 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 	return s, nil
 }
 
+// Owners returns the names of the discoveries that have named nodes of a site, sorted.
+func Owners(ctx context.Context, site *machine.Site) ([]string, error) {
+	all, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, surveyFields)
+	owners := map[string]bool{}
+	for i := range all {
+		if mark := ownRecord(site, &all[i]); mark != nil {
+			owners[mark.Owner] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(owners)), err
+}
+
 // surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
 // with all other fields.
 var surveyFields = []string{

@@ -135,3 +135,15 @@ func (m *model) take(byKey map[string]*allocate.GroupMember) {
 	}
 	m.setEntries(entries)
 }
+
+// importGroup sets what only an import takes from the allocations.
+func (m *model) importGroup(found *allocate.FoundGroup) {
+	m.Name, m.Size = types.StringValue(found.Name), types.Int64Value(int64(found.Size))
+	m.ResourceClass, m.Owner = framework.OrNull(found.First.ResourceClass), framework.OrNull(found.First.Owner)
+	m.Traits = framework.SetValue(found.First.Traits)
+	byKey := map[string]*allocate.GroupMember{}
+	for _, member := range found.Members {
+		byKey[member.Name] = member
+	}
+	m.take(byKey)
+}

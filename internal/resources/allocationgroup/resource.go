@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -30,13 +29,15 @@ const (
 )
 
 // New returns metal_allocation_group.
-func New() resource.Resource {
+func New() resource.Resource { return newGroup() }
+
+type group struct{ framework.Resource }
+
+func newGroup() *group {
 	return &group{framework.Resource{
 		Type: "metal_allocation_group", IsThat: "UUID of the allocation that the first member had when the group was created.",
 	}}
 }
-
-type group struct{ framework.Resource }
 
 // Create reserves a node for each member, or none.
 func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -100,19 +101,27 @@ func (r *group) Read(ctx context.Context, req resource.ReadRequest, resp *resour
 		}
 		return
 	}
-	if state.Name = nameOf(found.Members); !state.Name.IsNull() {
-		found.FormerName, found.Name = found.Name, state.Name.ValueString() // a killed run may have renamed the group and let it grow
-	}
-	left, err := allocate.FindLeftovers(ctx, r.Site, found)
-	if err != nil {
+	if err := r.show(ctx, &state, found, byKey); err != nil {
 		framework.Report(&resp.Diagnostics, "read the "+state.label(ctx), err)
 		return
 	}
-	state.take(byKey)
 	tellDeployments(r.Site, state.label(ctx), state.entries(ctx), nil)
-	state.Leftovers = framework.SetValue(left)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
+}
+
+// show sets what Ironic shows of a group whose members were refreshed.
+func (r *group) show(ctx context.Context, m *model, found *allocate.Group, byKey map[string]*allocate.GroupMember) error {
+	if m.Name = nameOf(found.Members); !m.Name.IsNull() {
+		found.FormerName, found.Name = found.Name, m.Name.ValueString() // a killed run may have renamed the group and let it grow
+	}
+	left, err := allocate.FindLeftovers(ctx, r.Site, found)
+	if err != nil {
+		return err
+	}
+	m.take(byKey)
+	m.Leftovers = framework.SetValue(left)
+	return nil
 }
 
 // keepsLost reports whether a group stays in the state as it is, because members have lost their allocations together with their nodes.
@@ -333,25 +342,17 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	if !ok {
 		return
 	}
-	found, first, err := allocate.FindGroup(ctx, r.Site, id)
+	found, err := allocate.FindGroup(ctx, r.Site, id)
 	if err != nil {
 		framework.ReportImport(&resp.Diagnostics, "import group "+id, err)
 		return
 	}
-	byKey := map[string]*allocate.GroupMember{}
-	for _, m := range found.Members {
-		byKey[m.Name] = m
-	}
+	framework.RecordImport(ctx, resp, found.First.UUID)
 	var m model
-	m.take(byKey)
-	for name, value := range map[string]any{
-		"name": found.Name, "size": int64(found.Size), "resource_class": framework.OrNull(first.ResourceClass),
-		"traits": framework.SetValue(first.Traits), "owner": framework.OrNull(first.Owner), "members": m.Members,
-	} {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
-	}
+	resp.Diagnostics.Append(resp.State.Get(ctx, &m)...)
+	m.importGroup(found)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
 	kept.Imported = true
 	store()
-	framework.RecordImport(ctx, resp, first.UUID)
 }

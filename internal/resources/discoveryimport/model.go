@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
@@ -40,6 +41,17 @@ func (m *discoveryModel) mark(name string) notes.Discovery {
 		Version: 1, Owner: m.Name.ValueString(), Name: name, From: framework.KeyOf(m.NameTemplate, "hardware_details").ValueString(),
 		At: time.Now().UTC().Format(time.RFC3339),
 	}
+}
+
+// importHosts takes all machines that have the mark of this discovery.
+func (m *discoveryModel) importHosts(seen *found.Survey) {
+	hosts := map[string]attr.Value{}
+	for _, h := range seen.Hosts {
+		if h.Owner == m.Name.ValueString() {
+			hosts[h.OwnerName] = discoveredValue(h)
+		}
+	}
+	m.Hosts, m.Pending = types.MapValueMust(discoveredType, hosts), types.MapValueMust(types.StringType, nil)
 }
 
 func (m *discoveryModel) rules() naming.Rules {

@@ -33,13 +33,15 @@ var (
 const claimers = 8
 
 // New returns metal_discovery_import.
-func New() resource.Resource {
+func New() resource.Resource { return newDiscoveryImport() }
+
+type discoveryImport struct{ framework.Resource }
+
+func newDiscoveryImport() *discoveryImport {
 	return &discoveryImport{framework.Resource{
 		Type: "metal_discovery_import", IsThat: "Name of the resource: the owner label that it writes to nodes.",
 	}}
 }
-
-type discoveryImport struct{ framework.Resource }
 
 // ModifyPlan decides which machines the resource takes, and their names. It decides during the plan, so that hosts is known to
 // the resources that refer to it.
@@ -342,18 +344,13 @@ func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, re
 			hosts[name] = value
 		}
 	}
-	imported := state.Hosts.IsNull()
-	if imported {
-		for _, h := range seen.Hosts {
-			if h.Owner == state.Name.ValueString() {
-				hosts[h.OwnerName] = discoveredValue(h)
-			}
-		}
-	}
-	state.Hosts = types.MapValueMust(discoveredType, hosts)
-	if imported || state.NameTemplate.IsNull() {
-		state.Pending = types.MapValueMust(types.StringType, nil)
-	} else {
+	switch {
+	case state.Hosts.IsNull():
+		state.importHosts(seen)
+	case state.NameTemplate.IsNull():
+		state.Hosts, state.Pending = types.MapValueMust(discoveredType, hosts), types.MapValueMust(types.StringType, nil)
+	default:
+		state.Hosts = types.MapValueMust(discoveredType, hosts)
 		before := state.Hosts
 		var quiet diag.Diagnostics // the plan reports it
 		state.decide(seen, &state, &quiet)

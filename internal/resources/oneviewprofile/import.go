@@ -12,7 +12,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
@@ -61,8 +60,7 @@ func (o *oneviewProfile) findNode(ctx context.Context, m *oneviewProfileModel) e
 		return err
 	}
 	for i := range nodes {
-		binding, err := sharing.BindingOf(&nodes[i])
-		if err == nil && binding.HardwareURI != "" && oneview.SameURI(binding.AppliedURI, m.ID.ValueString()) {
+		if hasApplied(&nodes[i], m.ID.ValueString()) {
 			m.NodeID = types.StringValue(nodes[i].UUID)
 			return nil
 		}

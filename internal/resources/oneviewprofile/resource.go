@@ -32,11 +32,13 @@ const statusUnfinished = "Unfinished"
 const statusDeleting = "Deleting"
 
 // New returns metal_oneview_profile.
-func New() resource.Resource {
-	return &oneviewProfile{framework.Resource{Type: "metal_oneview_profile", IsThat: "URI of the server profile."}}
-}
+func New() resource.Resource { return newOneviewProfile() }
 
 type oneviewProfile struct{ framework.Resource }
+
+func newOneviewProfile() *oneviewProfile {
+	return &oneviewProfile{framework.Resource{Type: "metal_oneview_profile", IsThat: "URI of the server profile."}}
+}
 
 type oneviewProfileModel struct {
 	ID          types.String   `tfsdk:"id"`
@@ -207,11 +209,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		framework.Report(&resp.Diagnostics, doing, err)
 		return
 	}
-	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)),
-		framework.OrNull(profile.Status)
-	if profile.TemplateURI != "" {
-		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
-	}
+	state.describe(profile)
 	node, err := o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
 	if api.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
 		node, err = o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
@@ -239,6 +237,15 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 	state.show(node, profile, holding, &resp.Diagnostics)
 	kept.compare(profile, holding)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// describe sets what the appliance tells of the profile alone.
+func (m *oneviewProfileModel) describe(profile *oneview.Profile) {
+	m.Name, m.Compliance, m.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)),
+		framework.OrNull(profile.Status)
+	if profile.TemplateURI != "" {
+		m.TemplateURI = sameOr(m.TemplateURI, profile.TemplateURI)
+	}
 }
 
 // locate sets the hardware on which the profile was applied. If another user moves the profile, the hardware stays the same, unless

@@ -16,7 +16,8 @@ import (
 func TestAccLists_onEveryCLI(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Host(s, 1))
+	o := site.StartOneView(t, nil, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+acctest.Host(s, 1))
 	files := slices.DeleteFunc(glob(t, examples, "list-resources/*/*.tfquery.hcl"), func(file string) bool {
 		needs := map[string]int{"metal_runbook": 92, "metal_inspection_rule": 96}[filepath.Base(filepath.Dir(file))]
 		return s.Newest() < needs

@@ -1,0 +1,3 @@
+list "metal_discovery_import" "all" {
+  provider = metal
+}

@@ -1,0 +1,3 @@
+list "metal_oneview_profile" "all" {
+  provider = metal
+}
