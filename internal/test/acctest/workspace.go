@@ -109,6 +109,36 @@ func cliPath(t *testing.T) string {
 	return path
 }
 
+// SkipBelow skips a test of a feature that the CLI lacks. terraform and tofu are the minor versions that have it; 0: none has.
+func SkipBelow(t *testing.T, feature string, terraform, tofu int) {
+	t.Helper()
+	site.SkipUnlessAsked(t)
+	name, minor := cliVersion(t)
+	if since := map[bool]int{false: terraform, true: tofu}[name == "OpenTofu"]; since == 0 || minor < since {
+		t.Skipf("%s 1.%d has no %s", name, minor, feature)
+	}
+}
+
+// IsOpenTofu reports whether the CLI is OpenTofu.
+func IsOpenTofu(t *testing.T) bool {
+	t.Helper()
+	name, _ := cliVersion(t)
+	return name == "OpenTofu"
+}
+
+// cliVersion returns the name and the minor version of the CLI.
+func cliVersion(t *testing.T) (name string, minor int) {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), cliPath(t), "version").Output()
+	if err == nil {
+		_, err = fmt.Sscanf(string(text), "%s v1.%d", &name, &minor)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name, minor
+}
+
 // Configure replaces the configuration.
 func (w *Workspace) Configure(config string) {
 	w.t.Helper()

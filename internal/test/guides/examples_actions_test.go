@@ -1,13 +1,17 @@
 package guides_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -24,6 +28,65 @@ func TestFakeExamples_actions(t *testing.T) {
 		write(t, filepath.Join(w.Dir, "boot.cfg"), "")
 		w.Must("validate")
 	}
+}
+
+// The operating system shuts down before its machine is undeployed. If it does not, on_failure says whether a replacement goes on, and
+// "destroy" goes on in any case.
+func TestFakeExamples_beforeDestroy(t *testing.T) {
+	t.Parallel()
+	text := read(t, examples+"/actions/metal_power/before_destroy.tf")
+	acctest.SkipBelow(t, "before_destroy and on_failure", 16, 0)
+	replace := []string{"apply", "-auto-approve", "-replace=metal_deployment.worker"}
+	for name, tt := range map[string]struct {
+		fake   *fakeironic.Server
+		text   string
+		run    []string
+		fails  bool
+		orders []string // power states and verbs
+		says   string
+	}{
+		"shuts down": {&fakeironic.Server{}, text, replace, false, []string{"soft power off", "deleted", "active"}, "1 added, 0 changed, 1 destroyed"},
+		"halt": {&fakeironic.Server{NoSoftPower: true}, text, replace, true, nil, "cannot ask an operating system to shut down"},
+		"continue": {
+			&fakeironic.Server{NoSoftPower: true}, strings.ReplaceAll(text, "= halt", "= continue"), replace, false,
+			[]string{"deleted", "active"}, "Warning: Could not",
+		},
+		"destroy": {
+			&fakeironic.Server{NoSoftPower: true}, text, []string{"destroy", "-auto-approve"}, false, []string{"deleted"},
+			"Warning: Could not",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := site.StartFake(t, tt.fake)
+			node := site.AddNode(t, s, "n1", map[string]any{"resource_class": "baremetal"})
+			w := exampleWorkspace(t, s, tt.text)
+			w.RealCLI()
+			w.Must("apply", "-auto-approve")
+			s.Fake.Set(node, "power_state", "power on")
+			s.Fake.ResetRequests()
+			output, code := w.Run(tt.run...)
+			if (code != 0) != tt.fails {
+				t.Errorf("it ended with %d:\n%s", code, output)
+			}
+			acctest.Mention(t, output, tt.says)
+			if got := ordered(s.Fake.Requests()); !slices.Equal(got, tt.orders) {
+				t.Errorf("sent %v, want %v", got, tt.orders)
+			}
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// ordered are the power states and verbs that accepted requests have ordered.
+func ordered(requests []fakeironic.Request) (all []string) {
+	for _, r := range requests {
+		var body struct{ Target string }
+		if r.Method == http.MethodPut && r.Status == http.StatusAccepted && json.Unmarshal([]byte(r.Body), &body) == nil {
+			all = append(all, body.Target)
+		}
+	}
+	return all
 }
 
 // The CLI of most test runs has no actions, so this test checks what that CLI cannot: that the examples declare what they refer to.
