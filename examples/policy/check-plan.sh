@@ -73,7 +73,7 @@ found=$(jq -rs --argjson wipes "$wipes" --argjson new "$new" '
     | (.actions | index("update")) as $changes
     | (if $type == "metal_host" and $new and (.actions | index("create")) and .after.cleanings != 0 then
         harm(true; "is new, and is cleaned") else empty end),
-      if .actions == ["forget"] and ($type == "metal_host" or $type == "metal_deployment") then
+      if (.actions | index("forget")) and ($type == "metal_host" or $type == "metal_deployment") then
         harm(false; "leaves the state")
       elif .actions == ["create"] and $type == "metal_host" then
         select(raises("restores")) | harm(true; "is cleaned")

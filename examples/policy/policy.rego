@@ -177,7 +177,7 @@ harms contains {"address": changed.address, "erases": false, "what": "is restart
 harms contains {"address": changed.address, "erases": false, "what": "leaves the state"} if {
 	some changed in changes
 	changed.type in {"metal_host", "metal_deployment"}
-	changed.change.actions == ["forget"]
+	"forget" in changed.change.actions
 }
 
 # Of a new resource, these counters rise only if Ironic has lost the one before: what it was may still run.
