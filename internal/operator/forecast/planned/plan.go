@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tfjson "github.com/hashicorp/terraform-json"
@@ -105,7 +106,7 @@ func nodeIn(a *tfjson.ActionInvocation) string {
 	return cmp.Or(valuesOf(a.ConfigValues).text("node_id"), "(known after apply)")
 }
 
-// add adds the steps of a change. A replacement has two, in either order.
+// add adds the steps of a change. A replacement has two, in either order, unless the CLI only drops the old object.
 func (r *reader) add(c *tfjson.ResourceChange) {
 	if c.Mode != tfjson.ManagedResourceMode || c.Change == nil {
 		return
@@ -114,7 +115,7 @@ func (r *reader) add(c *tfjson.ResourceChange) {
 	if a.Delete() || a.Replace() {
 		r.step(c, true)
 	}
-	if a.Create() || a.Update() || a.Replace() {
+	if a.Update() || slices.Contains(a, tfjson.ActionCreate) {
 		r.step(c, false)
 	}
 }
@@ -124,6 +125,9 @@ func (r *reader) step(c *tfjson.ResourceChange, removes bool) {
 	r.steps = append(r.steps, s)
 	before, after := valuesOf(c.Change.Before), valuesOf(c.Change.After)
 	unknown := valuesOf(c.Change.AfterUnknown)
+	if slices.Contains(c.Change.Actions, tfjson.ActionForget) {
+		before = nil
+	}
 	switch {
 	case !strings.HasPrefix(c.Type, "metal_"):
 		return

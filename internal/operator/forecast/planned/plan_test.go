@@ -188,6 +188,15 @@ func TestRead_whatChangesDo(t *testing.T) {
 			"the new one first", change("metal_deployment.d", `"create", "delete"`, deployment, deployment, "{}"),
 			"undeploy, clean [[undeploy clean]] turn replace http://a c after 1; deploy [[deploy]] turn deploy http://a c",
 		},
+		{
+			"a replacement that drops the old one", change("metal_deployment.d", `"create", "forget"`, deployment, deployment, "{}"),
+			"deploy [[deploy]] turn deploy http://a c",
+		},
+		{
+			"dropped first", change("metal_deployment.d", `"forget", "create"`, deployment, deployment, "{}"),
+			"deploy [[deploy]] turn deploy http://a c",
+		},
+		{"a machine that is dropped", change("metal_deployment.d", `"forget"`, deployment, "null", "{}"), ""},
 		{"an allocation", change("metal_allocation.a", `"create"`, "null", `{}`, "{}"), "other []"},
 		{"another provider", change("null_resource.a", `"create"`, "null", `{}`, "{}"), " []"},
 	} {
