@@ -102,7 +102,7 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 	}
 }
 
-// A wrong endpoint is one error for each resource, whatever its attributes need. internal/ironic tests that it comes within seconds.
+// A wrong endpoint is one error for each resource, whatever its attributes need; Terraform 1.16 shows equal ones once. internal/ironic tests that it comes within seconds.
 func TestFakeProvider_refusedConnectionIsOneErrorAResource(t *testing.T) {
 	t.Parallel()
 	site.StartFake(t, nil) // skips where no acceptance tests are asked for
@@ -111,7 +111,7 @@ func TestFakeProvider_refusedConnectionIsOneErrorAResource(t *testing.T) {
 		"  driver = \"fake-hardware\"\n  resource_class = \"c\"\n  traits = [\"CUSTOM_A\"]\n}\n")
 	output := acctest.Fails(t, w, []string{"plan"}, "Could not ask Ironic for its API version",
 		"Ironic at http://127.0.0.1:1/v1/ does not answer: connection refused", "Is Ironic running there")
-	if n := strings.Count(output, "Error:"); n != 20 {
+	if n := strings.Count(output, "Error:"); n != 20 && n != 1 {
 		t.Errorf("%d errors for 20 hosts:\n%s", n, output)
 	}
 }

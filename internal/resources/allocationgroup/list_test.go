@@ -27,8 +27,11 @@ func TestAccAllocationGroup_listFindsSeries(t *testing.T) {
 		filters map[string]string
 		want    map[string]string // the name by ID
 	}{
-		"class":       {map[string]string{}, map[string]string{pair: s.Name("pair"), one: s.Name("one")}},
-		"name":        {map[string]string{"name_regex": acctest.Quoted("^" + s.Name("pair") + "$")}, map[string]string{pair: s.Name("pair")}},
+		"class": {map[string]string{}, map[string]string{pair: s.Name("pair"), one: s.Name("one")}},
+		"name": {
+			map[string]string{"name_regex": acctest.Quoted("^" + s.Name("pair") + "$")},
+			map[string]string{pair: s.Name("pair")},
+		},
 		"other class": {map[string]string{"resource_class": acctest.Quoted("other-" + s.Class())}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

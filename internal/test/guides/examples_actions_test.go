@@ -45,7 +45,10 @@ func TestFakeExamples_beforeDestroy(t *testing.T) {
 		orders []string // power states and verbs
 		says   string
 	}{
-		"shuts down": {&fakeironic.Server{}, text, replace, false, []string{"soft power off", "deleted", "active"}, "1 added, 0 changed, 1 destroyed"},
+		"shuts down": {
+			&fakeironic.Server{}, text, replace, false, []string{"soft power off", "deleted", "active"},
+			"1 added, 0 changed, 1 destroyed",
+		},
 		"halt": {&fakeironic.Server{NoSoftPower: true}, text, replace, true, nil, "cannot ask an operating system to shut down"},
 		"continue": {
 			&fakeironic.Server{NoSoftPower: true}, strings.ReplaceAll(text, "= halt", "= continue"), replace, false,
