@@ -46,16 +46,21 @@ func TestFakeExamples_beforeDestroy(t *testing.T) {
 		says   string
 	}{
 		"shuts down": {
-			&fakeironic.Server{}, text, replace, false, []string{"soft power off", "deleted", "active"},
+			&fakeironic.Server{}, text, replace, false,
+			[]string{"soft power off", "deleted", "active"},
 			"1 added, 0 changed, 1 destroyed",
 		},
 		"halt": {&fakeironic.Server{NoSoftPower: true}, text, replace, true, nil, "cannot ask an operating system to shut down"},
 		"continue": {
 			&fakeironic.Server{NoSoftPower: true}, strings.ReplaceAll(text, "= halt", "= continue"), replace, false,
-			[]string{"deleted", "active"}, "Warning: Could not",
+			[]string{"deleted", "active"},
+			"Warning: Could not",
 		},
 		"destroy": {
-			&fakeironic.Server{NoSoftPower: true}, text, []string{"destroy", "-auto-approve"}, false, []string{"deleted"},
+			&fakeironic.Server{NoSoftPower: true}, text,
+			[]string{"destroy", "-auto-approve"},
+			false,
+			[]string{"deleted"},
 			"Warning: Could not",
 		},
 	} {
