@@ -49,7 +49,7 @@ func newMCP(s *cli.Settings, secrets *rest.Secrets) *cobra.Command {
 // given returns the flags for all commands that were given to this one, except those of the log.
 func given(cmd *cobra.Command) (args []string) {
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && !strings.HasPrefix(f.Name, "log-") {
+		if f.Changed && f.Value.String() != f.DefValue && !strings.HasPrefix(f.Name, "log-") {
 			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}
 	})

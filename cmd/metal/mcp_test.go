@@ -157,6 +157,18 @@ func TestMCP_listsOfManyAreCut(t *testing.T) {
 	}
 }
 
+// A machine is shown with all that it has several of.
+func TestMCP_showsMoreThanOneOfEach(t *testing.T) {
+	t.Parallel()
+	s := listedSite(t)
+	s.ironic.Set(name(5), "traits", []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"})
+	answer, _, _ := s.assist(t).asks(t, "show", map[string]any{"node": name(5)})
+	shown, _ := answer.Data.(map[string]any)
+	if traits, _ := shown["traits"].([]any); len(traits) != 3 || answer.LeftOut != 0 {
+		t.Errorf("it shows %v, and leaves out %d", shown["traits"], answer.LeftOut)
+	}
+}
+
 func TestMCP_failuresSayWhy(t *testing.T) {
 	t.Parallel()
 	s := listedSite(t)
@@ -168,6 +180,7 @@ func TestMCP_failuresSayWhy(t *testing.T) {
 	}{
 		{"show", map[string]any{"node": "no-such-node"}, "has no node no-such-node"},
 		{"show", map[string]any{}, "node"},
+		{"history", nil, "name nodes, or select them"},
 		{"list", map[string]any{"what": "ports"}, "what must be nodes or allocations"},
 		{"list", map[string]any{"name_regex": "("}, "--name-regex is not a regular expression"},
 		{"forecast", map[string]any{"plan": "../../../../../go.mod"}, "read the plan"},
@@ -194,7 +207,7 @@ func TestMCP_speaksOnStandardInputAndOutput(t *testing.T) {
 	input, to := io.Pipe()
 	from, output := io.Pipe()
 	root := newRoot(func(key string) string { return s.env[key] }, &rest.Secrets{})
-	root.SetArgs([]string{"mcp", "--endpoint", endpoint})
+	root.SetArgs([]string{"mcp", "--endpoint", endpoint, "--api-timeout", "0s", "--log-level", "info"})
 	root.SetIn(input)
 	root.SetOut(&rest.Printer{To: output})
 	ended := make(chan error, 1)

@@ -34,7 +34,7 @@ func TestTimelineTellsALife(t *testing.T) {
 		"node node-001 (", "Node node-001 (", "node created", "available", "watch", "deploy failed",
 		"deploy.write_image failed: ", "1 line of record " + record, "history of node node-001",
 	} {
-		if !strings.Contains(stdout, want) {
+		if !strings.Contains(unfolded(stdout), want) {
 			t.Errorf("the life does not say %q:\n%s", want, stdout)
 		}
 	}

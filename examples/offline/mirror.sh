@@ -49,8 +49,10 @@ echo "{\"archives\": {$archives}}" > "$packed/$version.json"
 versions=$(cd "$packed" && for file in [0-9]*.json; do echo "\"${file%.json}\": {}"; done | paste -sd ,)
 echo "{\"versions\": {$versions}}" > "$packed/index.json"
 for layout in packed unpacked; do # OpenTofu looks for the provider under the name of its own registry; the files are the same
-  rm -rf "$mirror/$layout/registry.opentofu.org"
-  cp -al "$mirror/$layout/registry.terraform.io" "$mirror/$layout/registry.opentofu.org"
+  from=$mirror/$layout/registry.terraform.io/terraform-provider-metal/metal to=$mirror/$layout/registry.opentofu.org/terraform-provider-metal
+  mkdir -p "$to"
+  rm -rf "$to/metal"
+  cp -al "$from" "$to/" 2> /dev/null || { rm -rf "$to/metal"; cp -a "$from" "$to/"; } # not every file system has hard links
 done
 
 # An oci_mirror of OpenTofu, as an OCI image layout.

@@ -210,7 +210,7 @@ func (p *plan) checkQualifyingRunbook(name string) {
 	case r.Found == nil:
 		p.refuse(at, "Runbook does not exist", fmt.Sprintf("Ironic has no runbook %s, which is to qualify host %s. Create it, for example "+
 			"with metal_runbook, or correct qualification.", name, p.Label))
-	case !r.fits():
+	case !r.fits() && !p.inspectsNow(): // rules of the inspection may add traits
 		p.refuse(at, "Runbook does not fit the host", fmt.Sprintf("Ironic runs runbook %s only on nodes with one of its traits%s, and "+
 			"host %s has none of them after this apply. Add one of them to traits of the host, or to those of the runbook.", name,
 			inList(r.traits()), p.Label))

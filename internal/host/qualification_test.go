@@ -124,17 +124,19 @@ func TestDecide_qualificationByRunbook(t *testing.T) {
 		"of other traits": {"target_state=available", of("burnin_cpu", "CUSTOM_OTHER"), "only on nodes with one of its traits (CUSTOM_OTHER)"},
 		"all disks":       {"target_state=available", of("burnin_disk", "CUSTOM_BURN"), "keeps disks"},
 		"fits":            {"target_state=available", of("burnin_cpu", "CUSTOM_BURN"), ""},
+		"rules may add":   {"target_state=available inspect=true", of("burnin_cpu", "CUSTOM_OTHER"), ""},
 		"does not run":    {"target_state=manageable", &host.Runbook{}, ""},
 	} {
 		w, s := tell(t, test.wish, "state=manageable")
 		q := burnIn()
 		q.V.Runbook = "burn-in"
 		w.Qualification, w.Skips, s.Qualifying = q, decide.Known([]disks.Hint{{"serial": "D2"}}), test.runbook
+		s.Inspected = !w.Inspect.V
 		p := host.Decide(w, s)
 		if refused := decide.Refused(p.Notices); refused != (test.says != "") || !strings.Contains(details(p), test.says) {
 			t.Errorf("%s: refused: %t\n%s", name, refused, describe(w, s, p))
 		}
-		if asks := slices.Contains(p.Asks, host.AskQualifying); asks != (test.wish == "target_state=available") {
+		if asks := slices.Contains(p.Asks, host.AskQualifying); asks != strings.HasPrefix(test.wish, "target_state=available") {
 			t.Errorf("%s: asks: %t", name, asks)
 		}
 	}

@@ -328,6 +328,13 @@ func TestMirror_keepsFormerReleases(t *testing.T) {
 	t.Parallel()
 	find(t)
 	to := t.TempDir()
+	others := []string{"packed/registry.opentofu.org/hashicorp/vault/index.json", "packed/registry.terraform.io/hashicorp/vault/index.json"}
+	for _, other := range others {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, other)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(to, other), []byte("{}"))
+	}
 	for _, version := range []string{"0.9.8", "0.10.0-rc1", "0.9.8"} {
 		files := t.TempDir()
 		write(t, filepath.Join(files, project+"_"+version+"_linux_amd64.zip"), zipOf(t, project+"_v"+version))
@@ -347,6 +354,9 @@ func TestMirror_keepsFormerReleases(t *testing.T) {
 		for _, version := range []string{"0.9.8", "0.10.0-rc1"} {
 			read(t, to, "unpacked", registry, "terraform-provider-metal/metal", version, "linux_amd64", project+"_v"+version)
 		}
+	}
+	for _, other := range others {
+		read(t, to, other)
 	}
 }
 

@@ -22,7 +22,8 @@ locals {
       resource_class  = try(i.resource_class, local.vars.metalsmith_resource_class)
       traits          = try(i.traits, local.vars.metalsmith_traits, null)
       candidate_nodes = try(i.candidates, local.vars.metalsmith_candidates, null)
-    }
+      deployed        = try(i.state, "present") == "present"
+    } if try(i.state, "present") != "absent"
   }
 }
 
@@ -42,7 +43,7 @@ resource "metal_allocation" "instance" {
 }
 
 resource "metal_deployment" "instance" {
-  for_each = local.instances
+  for_each = { for name, instance in local.instances : name => instance if instance.deployed }
 
   node_id       = metal_allocation.instance[each.key].node_id
   allocation_id = metal_allocation.instance[each.key].id

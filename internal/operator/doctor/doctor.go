@@ -33,6 +33,8 @@ type Check struct {
 	Fact    string   `json:"fact"`
 	Details []string `json:"details,omitempty"`
 	Next    string   `json:"next,omitempty"` // what to do; empty: nothing
+
+	telling bool // Details are worth reading also where all is well
 }
 
 // Report has the checks in the order in which a user needs them.

@@ -149,7 +149,7 @@ func checkLocks(s *sight) []Check {
 	if s.connect != nil {
 		return []Check{s.unknown(name, errNoIronic)}
 	}
-	c := Check{Name: name, Result: OK}
+	c := Check{Name: name, Result: OK, telling: true}
 	stale, kept := 0, 0
 	for _, r := range s.records.value {
 		said := fmt.Sprintf("%s: %s; %s", r.Object, r.Description, heldBy(r, s.now))
@@ -170,7 +170,7 @@ func checkLocks(s *sight) []Check {
 		c.Details = append(c.Details, said)
 	}
 	c.Details = fold(c.Details)
-	c.Fact = "There is none: at this moment no run holds the lock, and no machine waits for a slot. Runs may be at work all the same: " +
+	c.Fact = "There is none: no run holds the lock or waits for a slot. Runs may be at work all the same: " +
 		"see provisioning limit."
 	switch n := len(s.records.value); {
 	case n == 0 && s.records.err != nil && !api.IsForbidden(s.records.err):

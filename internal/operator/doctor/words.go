@@ -42,16 +42,20 @@ func (r *Report) Write(to io.Writer, width int) error {
 	tally := make(map[Result]int)
 	for _, c := range r.Checks {
 		tally[c.Result]++
+		details := c.Details
 		if c.Result == OK {
 			first, _, _ := strings.Cut(strings.TrimSuffix(c.Fact, "."), ". ")
 			text.WriteString(words.Fit(fmt.Sprintf("%-7s  %s: %s.", marksOf[OK], c.Name, first), width) + "\n")
-			continue
+			if !c.telling {
+				details = nil
+			}
+		} else {
+			fmt.Fprintf(&text, "%-7s  %s: %s\n", marksOf[c.Result], c.Name, c.Fact)
 		}
-		fmt.Fprintf(&text, "%-7s  %s: %s\n", marksOf[c.Result], c.Name, c.Fact)
-		for _, detail := range c.Details {
+		for _, detail := range details {
 			text.WriteString(indent + "- " + detail + "\n")
 		}
-		if c.Next != "" {
+		if c.Next != "" && c.Result != OK {
 			text.WriteString(indent + "> " + c.Next + "\n")
 		}
 	}

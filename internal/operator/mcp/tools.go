@@ -55,7 +55,7 @@ type showInput struct {
 }
 
 func (t *tools) show(ctx context.Context, in showInput) (Answer, error) {
-	return t.call(ctx, 1, nil, "show", "--output=json", "--", in.Node)
+	return t.call(ctx, defaultMembers, nil, "show", "--output=json", "--", in.Node)
 }
 
 type historyInput struct {
@@ -65,6 +65,9 @@ type historyInput struct {
 }
 
 func (t *tools) history(ctx context.Context, in historyInput) (Answer, error) {
+	if len(in.Nodes)+len(in.args()) == 0 {
+		return Answer{}, errors.New("name nodes, or select them by resource_class, owner, name_regex or provision_state")
+	}
 	args := append([]string{"history", "--output=json"}, in.args()...)
 	return t.call(ctx, in.limit(), nil, append(append(args, "--"), in.Nodes...)...)
 }

@@ -14,7 +14,7 @@ const PageWidth = 80
 const leastColumn = 30
 
 // Fold breaks the lines of a text that are longer than a width between words. What follows is indented: below the last column that is wide
-// enough, which begins after two spaces, or else two spaces deeper than the line, unless that begins a paragraph.
+// enough, which begins after two spaces, or else two spaces deeper than the line, unless that begins a paragraph. Commands stay whole.
 func Fold(text string, width int) string {
 	var folded strings.Builder
 	for line := range strings.Lines(text) {
@@ -27,6 +27,12 @@ func Fold(text string, width int) string {
 func fold(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
+	}
+	if command, about, found := strings.Cut(strings.TrimPrefix(line, "  "), "  "); strings.HasPrefix(command, "metal ") { // is copied whole
+		if found {
+			command += "\n" + fold("    "+strings.TrimLeft(about, " "), width)
+		}
+		return "  " + command
 	}
 	head, deeper := indentation(line), 2
 	if head == "" {

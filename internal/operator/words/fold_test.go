@@ -15,7 +15,10 @@ func TestFold(t *testing.T) {
 		"  an indented line that is longer than forty columns":  "  an indented line that is longer than\n    forty columns",
 		"ok  the text in a column is longer than forty columns": "ok  the text in a column is longer than\n    forty columns",
 		"a first column  and a second that is narrow by far":    "a first column  and a second that is\nnarrow by far",
-		"https://ironic.example.com:6385/v1/nodes?fields=uuid":  "https://ironic.example.com:6385/v1/nodes?fields=uuid",
+		"  metal power off rack1-07 --soft    asks its operating system to shut down": "  metal power off rack1-07 --soft\n" +
+			"    asks its operating system to shut\n      down",
+		"  metal qualify rack1-07 --steps deploy.burnin_cpu --yes": "  metal qualify rack1-07 --steps deploy.burnin_cpu --yes",
+		"https://ironic.example.com:6385/v1/nodes?fields=uuid":     "https://ironic.example.com:6385/v1/nodes?fields=uuid",
 	} {
 		if got := words.Fold(text, 40); got != want {
 			t.Errorf("%q, want %q", got, want)

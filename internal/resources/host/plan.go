@@ -118,7 +118,6 @@ func (h *host) planSteps(ctx context.Context, q question, missing bool, notes ho
 	}
 	if q.state != nil {
 		seen, q.wish.Writes = h.seenOf(ctx, q.state, notes), !framework.EqualModels(q.plan, q.state)
-		seen.Fitness = h.fitnessNow(ctx, q, seen.Fitness)
 	} else {
 		q.wish.SharedWithout = h.sharedWithout(q.plan, q.config)
 	}

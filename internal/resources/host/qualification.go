@@ -77,7 +77,7 @@ func qualificationSchema() schema.Attribute {
 				MarkdownDescription: "Keys `agent_burnin_...` of `driver_info` while the steps run, as a JSON object.",
 				Validators:          []validator.String{framework.BurnInParameters},
 			},
-			"valid_for": age("How long a pass counts, such as `90d`. Default: always."),
+			"valid_for": age("How long a pass counts, such as `90d`. Default: always. A change counts from the next plan on."),
 			"on_failure": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onFailureQuarantine, onFailureRetry)},
 				MarkdownDescription: "`quarantine` (the default) retires a machine that fails, unless the reason speaks against the " +
@@ -116,18 +116,6 @@ func (m *model) qualification(ctx context.Context) (q decide.Value[hosts.Qualifi
 
 // forever is longer than any machine lives.
 const forever = 100 * 365 * 24 * time.Hour
-
-// fitnessNow returns how the machine stands with the qualification of the plan. seen is how it stands with that of the state.
-func (h *host) fitnessNow(ctx context.Context, q question, seen *hosts.Fitness) *hosts.Fitness {
-	if q.plan.Qualification.Equal(q.state.Qualification) || !q.wish.Qualification.Set || !h.Known() {
-		return seen
-	}
-	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
-	if err != nil { // the refresh has reported it
-		return seen
-	}
-	return hosts.SeeFitness(ctx, h.Site, node, q.wish.Qualification, seen)
-}
 
 // isFitAs reports whether a refresh would see the machine as the last one has.
 func (h *host) isFitAs(ctx context.Context, m *model, node *ironic.Node, was *hosts.Fitness) bool {

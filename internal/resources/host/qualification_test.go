@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,27 +49,49 @@ func TestAccHostQualification_entersThePoolByIt(t *testing.T) {
 	}
 }
 
-// What the plan can know of a qualification, it says before anything happens: a time that is shorter now takes the machine out of the pool
-// at once, a runbook has to exist, and a parameter stands in one place.
+// What the plan can know of a qualification, it says before anything happens: a runbook has to exist, and a parameter stands in one place.
 func TestFakeHostQualification_planKnowsIt(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	host := func(qualification string, more ...string) string {
 		return hostConfig(s, append(more, acctest.Target("available"), "qualification = { "+qualification+" }")...)
 	}
-	steps := `steps = [{ interface = "bios", step = "factory_reset" }]`
-	w := acctest.NewWorkspace(t, host(steps+`, valid_for = "90d"`))
-	w.Must(acctest.Apply()...)
-	extra, _ := s.Node(s.Name("h"))["extra"].(map[string]any)
-	note, _ := extra["terraform_metal_qualification"].(map[string]any)
-	note["passed"] = time.Now().Add(-48 * time.Hour).UTC().Format(time.RFC3339)
-	s.Fake.Set(s.Name("h"), "extra", extra)
-	acctest.NoChanges(t, w)
-	w.Configure(host(steps + `, valid_for = "1d"`))
-	acctest.Mention(t, w.Must("plan"), "Machine is qualified", "which has lapsed", "It leaves the pool", "cleanings")
-	w.Configure(host(`runbook = "burn-in", valid_for = "1d"`))
+	w := acctest.NewWorkspace(t, host(`runbook = "burn-in"`))
 	acctest.Fails(t, w, []string{"plan"}, "Runbook does not exist", "Ironic has no runbook burn-in")
-	w.Configure(host(steps+", parameters = jsonencode({ agent_burnin_cpu_timeout = 60 })",
+	w.Configure(host(`steps = [{ interface = "bios", step = "factory_reset" }], parameters = jsonencode({ agent_burnin_cpu_timeout = 60 })`,
 		`driver_info = { agent_burnin_cpu_timeout = "5" }`))
 	acctest.Fails(t, w, []string{"plan"}, "Setting has an attribute of its own", "qualification.parameters sets agent_burnin_cpu_timeout")
+}
+
+// A qualification that the configuration adds or changes holds for a saved plan of many idle hosts: each run qualifies a share of them, and
+// what is due is what the refresh has noted.
+func TestFakeHostQualification_changesOfManyHold(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	hosts := func(qualification string) string {
+		all := s.Provider()
+		for i := range 6 {
+			all += acctest.Host(s, i+1, qualification)
+		}
+		return all
+	}
+	steps := `qualification = { steps = [{ interface = "bios", step = "factory_reset" }], valid_for = `
+	w := acctest.NewWorkspace(t, hosts(""))
+	w.RealCLI() // it plans each host again in the apply, in another process
+	w.Must("apply", "-auto-approve")
+	for _, changed := range []string{steps + `"90d" }`, steps + `"1d" }`} {
+		w.Configure(hosts(changed))
+		for range 2 { // the change, and what the next refresh finds due
+			w.Must("plan", "-out=saved")
+			w.Must("apply", "saved")
+		}
+		ago := time.Now().Add(-48 * time.Hour).UTC().Format(time.RFC3339)
+		for i := range 6 {
+			extra, _ := s.Node(s.Name(fmt.Sprintf("h%d", i+1)))["extra"].(map[string]any)
+			if note, _ := extra["terraform_metal_qualification"].(map[string]any); note["passed"] != nil {
+				note["passed"] = ago
+				s.Fake.Set(s.Name(fmt.Sprintf("h%d", i+1)), "extra", extra)
+			}
+		}
+	}
 }

@@ -26,7 +26,7 @@ import (
 // is added with -update.
 func TestPublic_isKept(t *testing.T) {
 	t.Parallel()
-	found := append(publicSchema(t), publicSource(t)...)
+	found := slices.Concat(publicSchema(t), publicSource(t), publicModules(t))
 	for i, line := range found {
 		found[i] = strings.ReplaceAll(line, "tftypes.", "")
 	}
@@ -181,17 +181,41 @@ func publicNode(path string, n ast.Node) (lines []string) {
 			lines = append(lines, metric(n))
 		}
 	case *ast.TypeSpec:
-		if s, is := n.Type.(*ast.StructType); is && printsJSON(path) {
+		if s, is := n.Type.(*ast.StructType); is && printsJSON(path, n.Name.Name) {
 			lines = jsonKeys(path+"."+n.Name.Name, s)
 		}
 	}
 	return lines
 }
 
-// printsJSON reports whether a package has JSON that users read, or that a later version reads: output, lock files, notes in Ironic.
-func printsJSON(path string) bool {
+// printsJSON reports whether a type is in JSON that users read, or that a later version reads: output, lock files, notes in Ironic.
+func printsJSON(path, name string) bool {
 	return strings.HasPrefix(path, "internal/operator/") || strings.HasPrefix(path, "cmd/metal") ||
-		slices.Contains([]string{"internal/machine/notes", "internal/machine/hardware"}, path)
+		slices.Contains([]string{"internal/machine/notes", "internal/machine/hardware"}, path) ||
+		slices.Contains([]string{
+			"internal/machine.Failure", "internal/ironic.CleanStep", "internal/ironic.Indicator", "internal/ironic.IndicatorState",
+		}, path+"."+name)
+}
+
+var ofModule = regexp.MustCompile(`(?m)^(variable|output) "(\w+)"`)
+
+// publicModules lists the inputs and outputs of the modules.
+func publicModules(t *testing.T) (lines []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../../modules/*/*.tf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no module: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range ofModule.FindAllStringSubmatch(string(text), -1) {
+			lines = append(lines, "module "+filepath.Base(filepath.Dir(file))+" "+found[1]+" "+found[2])
+		}
+	}
+	return lines
 }
 
 // metric is a family of metrics: name, kind and labels.

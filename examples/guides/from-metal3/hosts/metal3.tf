@@ -8,7 +8,7 @@ locals {
 
   secrets = {
     for d in local.documents : "${d.metadata.namespace}/${d.metadata.name}" => merge(
-      { for key, value in try(d.data, {}) : key => base64decode(value) }, try(d.stringData, {}),
+      { for key, value in try(d.data, {}) : key => base64decode(value) if contains(["username", "password"], key) }, try(d.stringData, {}),
     ) if try(d.kind, "") == "Secret"
   }
   specs = merge(
