@@ -176,6 +176,8 @@ func readScenes() []scene {
 			}, 1),
 			list("metal_deploy_template", object{"name_regex": "A$"}, 1), list("metal_runbook", object{"name_regex": "B$"}, 1),
 			list("metal_inspection_rule", object{"name_regex": "."}, 1),
+			list("metal_allocation_group", object{"name_regex": ".", "resource_class": "class1"}, 0),
+			list("metal_discovery_import", object{"name_regex": "."}, 0), list("metal_oneview_profile", object{"name_regex": "."}, 0),
 		)},
 		{name: "functions", to: configuration{}, act: inTurn(
 			call("bmc", cty.StringVal("redfish-virtualmedia://bmc-a.test/redfish/v1/Systems/1")),

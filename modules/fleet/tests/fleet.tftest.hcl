@@ -160,7 +160,7 @@ run "machines_of_a_kind_are_accepted_by_its_model" {
     csv           = "name,driver,hardware\nrack9-01,fake-hardware,gpu\nrack9-02,fake-hardware,old\n"
     hardware_lock = "{\"Rack One\": {\"memory_mb\": 147456, \"disks\": [{\"count\": 2, \"type\": \"ssd\"}]}, \"Rack Two\": {\"cpus\": 8}}"
     hardware = {
-      gpu = { model = "Rack One", qualification = { runbook = "burn-in", valid_for = "90d" } }
+      gpu = { model = "Rack One", qualification = { steps = [{ interface = "deploy", step = "burnin_cpu" }], valid_for = "90d" } }
       old = { model = "Rack Two" }
     }
   }
@@ -170,7 +170,7 @@ run "machines_of_a_kind_are_accepted_by_its_model" {
     error_message = "The hosts of a kind must expect its model."
   }
   assert {
-    condition     = metal_host.machine["rack9-01"].qualification.runbook == "burn-in" && metal_host.machine["rack9-02"].qualification == null
+    condition     = metal_host.machine["rack9-01"].qualification.steps[0].step == "burnin_cpu" && metal_host.machine["rack9-02"].qualification == null
     error_message = "The hosts of a kind must have its qualification."
   }
 }
