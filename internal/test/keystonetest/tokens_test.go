@@ -15,7 +15,17 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-// These tests run before the parallel ones: beside them, a token of seconds can end before it is used.
+// These tests run before all others: beside them, a token of seconds can end before it is used.
+func TestKeystone_tokens(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T){
+		"last seconds": outlastTokens, "Keystone stops": stopKeystone, "a role is revoked": revokeRole,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
 
 // slow returns the Ironic that takes more than 15 seconds for a deployment, a machine of tenant-a, and the configuration of a deployment
 // of it by a-member. It is the Ironic of the region "legacy".
@@ -27,7 +37,8 @@ func slow(t *testing.T) (s *openstack, machine, config string) {
 }
 
 // A deployment outlasts its tokens.
-func TestKeystone_tokensOfSeconds(t *testing.T) {
+func outlastTokens(t *testing.T) {
+	t.Helper()
 	s, machine, config := slow(t)
 	rc := openrc("a-member")
 	rc["OS_AUTH_URL"], rc["OS_REGION_NAME"] = os.Getenv(briefVariable), "legacy"
@@ -41,7 +52,8 @@ func TestKeystone_tokensOfSeconds(t *testing.T) {
 }
 
 // Keystone stops in the middle of a deployment, and the token ends. When Keystone is back, the run goes on.
-func TestKeystone_stopsInTheMiddle(t *testing.T) {
+func stopKeystone(t *testing.T) {
+	t.Helper()
 	s, machine, config := slow(t)
 	identity, stopped := fragile(t, os.Getenv(briefVariable))
 	rc := openrc("a-member")
@@ -61,7 +73,8 @@ func TestKeystone_stopsInTheMiddle(t *testing.T) {
 }
 
 // The role of a user is revoked in the middle of a deployment, and given back later.
-func TestKeystone_roleIsRevokedInTheMiddle(t *testing.T) {
+func revokeRole(t *testing.T) {
+	t.Helper()
 	s, machine, config := slow(t)
 	user := s.Name("a-brief")
 	made, _ := asKeystone(t, http.MethodPost, "users",
